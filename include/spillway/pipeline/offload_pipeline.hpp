@@ -87,11 +87,12 @@ class offload_pipeline {
   }
 
   /// One optimizer step over every tensor that has a gradient: unscale, clip by the global norm, update, write back, send the new
-  /// narrow parameters to the device. Returns when all of that is done. If a gradient is not finite on any rank, nothing changes and the report says skipped.
+  /// narrow parameters to the device. Returns when all of that is done. If a gradient is not finite on any rank, nothing changes
+  /// and the report says skipped.
   /// Errors  errc::gradient_missing; errc::invalid_option (loss scale, order of the scheduler); what tiers and device throw: if a
   ///         chunk may have changed the state is then poisoned, and only initialise or an import helps.
-  template <Communicator C = single_process>
-  step_report step(step_options const& options, C&& ranks = C{}) {
+  template <Communicator C>
+  step_report step(step_options const& options, C& ranks) {
     refuse_poisoned();
     if (!gradients_.any()) throw error{errc::gradient_missing, {.where = "offload_pipeline step"}};
     if (!(options.loss_scale > 0) || std::bit_cast<std::uint64_t>(options.loss_scale) >= 0x7ff0000000000000U) {
@@ -129,6 +130,11 @@ class offload_pipeline {
     scheduler_.observe({report.wall, busy(resource::file_read), busy(resource::file_write), busy(resource::host_update),
                         report.waited_for_read, report.waited_for_write});
     return report;
+  }
+
+  step_report step(step_options const& options) {
+    single_process alone;
+    return step(options, alone);
   }
 
   /// After this event the device's copy of the parameter is as of the last step: what the next forward pass waits for.

@@ -56,6 +56,52 @@ struct fixture {
     return {manifest_name, std::string(parameters_file), std::string(generation_file), std::string(leaves_file)};
   }
 };
+
+struct saved_type {
+  std::vector<float> table = std::vector<float>(6, 1.0F);
+  template <class V>
+  void visit_state(V& visit) {
+    visit("gone", gone);
+    visit("narrow", narrow_value);
+    visit("shape", tensor_leaf{std::span{table}, {2, 3}});
+    visit("kind", kind);
+    visit("same", same);
+  }
+  int gone = 1;
+  float narrow_value = 2;
+  std::string kind{"text"};
+  int same = 3;
+};
+struct wanted_type {
+  std::vector<float> table = std::vector<float>(6, 5.0F);
+  template <class V>
+  void visit_state(V& visit) {
+    visit("fresh", fresh);
+    visit("narrow", narrow_value);
+    visit("shape", tensor_leaf{std::span{table}, {3, 2}});
+    visit("kind", kind);
+    visit("same", same);
+  }
+  int fresh = 7;
+  double narrow_value = 8;
+  std::vector<std::byte> kind{};
+  int same = 9;
+};
+struct shaped {
+  std::vector<float> values{};
+  std::vector<std::uint64_t> shape{};
+  template <class V>
+  void visit_state(V& visit) {
+    visit("t", tensor_leaf<float>{std::span{values}, shape});
+  }
+};
+struct scalar {
+  float t = 0;
+  template <class V>
+  void visit_state(V& visit) {
+    visit("t", t);
+  }
+};
 }  // namespace
 
 TEST_CASE("checkpoint damage: a flip of any byte of any file is an error that names the file, and changes no state") {
@@ -187,36 +233,6 @@ TEST_CASE("checkpoint damage: an older damaged checkpoint and unfinished saves d
 }
 
 TEST_CASE("checkpoint schema: everything that differs is in one message, rightly labelled, and nothing changed") {
-  struct saved_type {
-    std::vector<float> table = std::vector<float>(6, 1.0F);
-    template <class V>
-    void visit_state(V& visit) {
-      visit("gone", gone);
-      visit("narrow", narrow_value);
-      visit("shape", tensor_leaf{std::span{table}, {2, 3}});
-      visit("kind", kind);
-      visit("same", same);
-    }
-    int gone = 1;
-    float narrow_value = 2;
-    std::string kind{"text"};
-    int same = 3;
-  };
-  struct wanted_type {
-    std::vector<float> table = std::vector<float>(6, 5.0F);
-    template <class V>
-    void visit_state(V& visit) {
-      visit("fresh", fresh);
-      visit("narrow", narrow_value);
-      visit("shape", tensor_leaf{std::span{table}, {3, 2}});
-      visit("kind", kind);
-      visit("same", same);
-    }
-    int fresh = 7;
-    double narrow_value = 8;
-    std::vector<std::byte> kind{};
-    int same = 9;
-  };
   test::scratch folder;
   checkpoint_store store{folder / "run"};
   saved_type out;
@@ -236,21 +252,6 @@ TEST_CASE("checkpoint schema: everything that differs is in one message, rightly
 }
 
 TEST_CASE("checkpoint schema: shapes that only broadcasting could reconcile are refused") {
-  struct shaped {
-    std::vector<float> values{};
-    std::vector<std::uint64_t> shape{};
-    template <class V>
-    void visit_state(V& visit) {
-      visit("t", tensor_leaf<float>{std::span{values}, shape});
-    }
-  };
-  struct scalar {
-    float t = 0;
-    template <class V>
-    void visit_state(V& visit) {
-      visit("t", t);
-    }
-  };
   test::scratch folder;
   checkpoint_store store{folder / "run"};
   std::vector<shaped> states{{{1}, {}}, {{1}, {1}}, {{1, 2, 3, 4, 5, 6}, {2, 3}}, {{1, 2, 3, 4, 5, 6}, {3, 2}},
