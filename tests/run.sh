@@ -28,14 +28,14 @@ done
 
 require_packages g++ cmake ninja boost catch2 'liburing?'
 targets=all
-[ "$preset" != tsan ] || targets=catch_programs
+[ "$preset" != tsan ] || targets=concurrent_programs
 if ! configure_and_build "$preset" "$targets"; then
   echo "the build failed"
   failed=1
 elif [ "$preset" = asan ]; then
   run_ctest asan -LE 'check|packaging' "$@"
 elif [ "$preset" = tsan ]; then
-  run_ctest tsan -R '^(execution|io|device|tier|pipeline|checkpoint|uring|conformance)/' "$@"
+  run_ctest tsan -L concurrent "$@"
 else
   run_ctest dev "$@"
 fi

@@ -32,13 +32,19 @@ struct head_views {
   matrix<Real> scores;
   matrix<Real> output;
 };
+
+template <class Real>
+[[nodiscard]] Real score_scale(transformer_config const& config) {
+  std::size_t const head_size = config.width / config.heads;
+  return Real{1} / std::sqrt(static_cast<Real>(head_size));
+}
 }  // namespace detail
 
 /// attended = softmax(query * key^T / sqrt(head size), no later tokens) * value, for every head; keeps the probabilities.
 template <class Team, class Real>
 void attention(Team& team, transformer_config const& config, std::size_t batch,
                typename activations<Real>::block const& block) {
-  Real const scale = Real{1} / std::sqrt(static_cast<Real>(config.width / config.heads));
+  Real const scale = detail::score_scale<Real>(config);
   team.run(batch * config.heads, [&](std::size_t task) {
     serial_team alone;
     detail::head_views<Real> const head(config, task, block.qkv, block.probabilities, block.attended);
@@ -57,7 +63,7 @@ void attention(Team& team, transformer_config const& config, std::size_t batch,
 template <class Team, class Real>
 void attention_backward(Team& team, transformer_config const& config, std::size_t batch,
                         typename activations<Real>::block const& block, Real* d_attended, Real* d_scores, Real* d_qkv) {
-  Real const scale = Real{1} / std::sqrt(static_cast<Real>(config.width / config.heads));
+  Real const scale = detail::score_scale<Real>(config);
   team.run(batch * config.heads, [&](std::size_t task) {
     serial_team alone;
     detail::head_views<Real> const head(config, task, block.qkv, block.probabilities, block.attended);

@@ -30,7 +30,8 @@ namespace train_gpt {
 template <spillway::Device D>
 class device_model {
  public:
-  device_model(D& device, transformer_config const& config, std::size_t batch, std::shared_ptr<spillway::thread_pool> team)
+  device_model(D& device, transformer_config const& config, std::size_t batch,
+               std::shared_ptr<spillway::thread_pool> team)
       : device_(&device), model_(config, batch), team_(std::move(team)), layout_(layout_of(config)) {
     for (std::size_t t = 0; t < layout_.size(); ++t) {
       spillway::bytes const size = layout_.elements(t) * spillway::size_of(layout_[t].type);

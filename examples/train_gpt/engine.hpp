@@ -11,7 +11,9 @@ namespace train_gpt {
 
 #if TRAIN_GPT_URING
 using file_engine = spillway::default_engine;
-[[nodiscard]] inline file_engine make_engine(bool threads) { return threads ? file_engine::only("thread") : file_engine{}; }
+[[nodiscard]] inline file_engine make_engine(bool threads) {
+  return threads ? file_engine::only("thread") : file_engine{};
+}
 #else
 using file_engine = spillway::thread_engine<>;
 [[nodiscard]] inline file_engine make_engine(bool) {

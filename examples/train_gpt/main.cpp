@@ -9,6 +9,8 @@
 #include <spillway/tier/file_tier.hpp>
 #include <spillway/tier/host_tier.hpp>
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -17,11 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "device_model.hpp"
 #include "engine.hpp"
 #include "progress.hpp"
+#include "resume.hpp"
 #include "schedule.hpp"
 #include "settings.hpp"
 #include "text.hpp"
@@ -49,24 +50,9 @@ struct run_state {
   }
 };
 
-/// Where --resume and --checkpoint point: the directory of checkpoints, and which step of it.
-struct resume_point {
-  std::string root;
-  std::optional<std::uint64_t> step{};
-};
-
-resume_point parse_resume(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  std::size_t const slash = path.rfind('/');
-  std::string const last = slash == std::string::npos ? path : path.substr(slash + 1);
-  std::uint64_t step = 0;
-  auto const [end, failed] = std::from_chars(last.data() + std::min<std::size_t>(5, last.size()), last.data() + last.size(), step);
-  if (!last.starts_with("step-") || failed != std::errc{} || end != last.data() + last.size()) return {path};
-  return {slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)), step};
-}
-
 /// One step's batch of windows, one after the other.
-void draw(sampler& samples, std::vector<std::uint8_t> const& text, std::size_t length, std::vector<std::uint8_t>& tokens) {
+void draw(sampler& samples, std::vector<std::uint8_t> const& text, std::size_t length,
+          std::vector<std::uint8_t>& tokens) {
   for (std::size_t at = 0; at < tokens.size(); at += length) {
     auto const window = samples.next(text, length);
     std::copy(window.begin(), window.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at));
@@ -86,23 +72,25 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
   cosine_schedule const schedule{1.0F, static_cast<float>(set.final_lr / set.lr), set.warmup, set.steps};
   device_model<host_device> model(device, set.model(), set.batch, team);
   host_updater<adamw_kernel> updater(kernels(set), team);
-  offload_pipeline pipeline{model.layout(), device, std::move(tiers), std::move(updater),
+  offload_pipeline pipeline{model.layout(),
+                            device,
+                            std::move(tiers),
+                            std::move(updater),
                             sequential_scheduler{.depth = static_cast<unsigned>(set.read_ahead)},
-                            pipeline_options{.chunk_elements = set.chunk, .slots = static_cast<unsigned>(set.slots),
-                                             .micro_batches = static_cast<unsigned>(set.micro_batches), .pool = team,
+                            pipeline_options{.chunk_elements = set.chunk,
+                                             .slots = static_cast<unsigned>(set.slots),
+                                             .micro_batches = static_cast<unsigned>(set.micro_batches),
+                                             .pool = team,
                                              .trace = set.timeline.empty() ? nullptr : &trace}};
   for (std::size_t t = 0; t < model.layout().size(); ++t) pipeline.bind(t, model.parameter(t));
 
-  run_state<decltype(pipeline)> state{.loss_scale = set.loss_scale, .samples = {.seed = set.seed},
-                                      .trajectory = set.trajectory(), .model = &pipeline};
+  run_state<decltype(pipeline)> state{
+      .loss_scale = set.loss_scale, .samples = {.seed = set.seed}, .trajectory = set.trajectory(), .model = &pipeline};
   progress show(set.steps);
   resume_point const from = parse_resume(set.resume);
-  checkpoint_store<> store(set.resume.empty() ? set.checkpoint : from.root, {.keep_last = static_cast<unsigned>(set.keep)});
+  checkpoint_store<> store(set.resume.empty() ? set.checkpoint_root() : from.root,
+                           {.keep_last = static_cast<unsigned>(set.keep)});
   if (set.resume.empty()) {
-    if (auto const entries = store.list(); !entries.empty()) {
-      throw error{errc::invalid_option, {.where = "train_gpt", .path = store.root(),
-                                         .detail = "has checkpoints already; --resume it, or name another with --checkpoint"}};
-    }
     std::vector<float> whole;
     std::size_t held = model.layout().size();
     pipeline.initialise([&](std::size_t tensor, std::uint64_t first, std::span<float> out) {
@@ -117,10 +105,15 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
     restored_checkpoint const found = store.restore(state, from.step);
     for (std::string const& note : found.notes) show.note("note: " + note);
     if (state.trajectory != set.trajectory()) {
-      throw error{errc::invalid_option, {.where = "train_gpt", .path = found.path,
-                                         .detail = "was made with " + state.trajectory + "; this run has " + set.trajectory()}};
+      throw error{errc::invalid_option,
+                  {.where = "--resume",
+                   .path = found.path,
+                   .detail = "was made with " + state.trajectory + "; this run has " + set.trajectory()}};
     }
     show.note("resumed " + found.path + " at step " + std::to_string(state.step));
+    if (from.step) {
+      for (std::string const& note : set_later_aside(store, *from.step)) show.note(note);
+    }
   }
   show.note(std::to_string(model.layout().elements()) + " parameters, optimizer state " +
             to_string(dense_bytes(pipeline.arrays(), pipeline.chunks().blocks())) + " in " +
@@ -162,10 +155,12 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
     }
     auto const count = static_cast<double>(set.micro_batches);
     step_report const report = pipeline.step({.learning_rate_factor = static_cast<double>(schedule.at(state.step + 1)),
-                                              .max_norm = set.clip, .loss_scale = state.loss_scale * count});
+                                              .max_norm = set.clip,
+                                              .loss_scale = state.loss_scale * count});
     for (std::size_t t = 0; t < model.layout().size(); ++t) model.wait(pipeline.parameters_ready(t));
     ++state.step;
-    show.step(state.step, loss_sum / count, set.batch * set.context * set.micro_batches, compute, seconds_now() - began, report);
+    show.step(state.step, loss_sum / count, set.batch * set.context * set.micro_batches, compute, seconds_now() - began,
+              report);
     if (set.checkpoint_every != 0 && state.step % set.checkpoint_every == 0) {
       save();
       saved_at = state.step;
@@ -174,7 +169,7 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
   if (stop.received() != 0) show.note("signal " + std::to_string(stop.received()) + ": the step is finished");
   if (saved_at != state.step) save();
 
-  show.table(model.layout().elements());
+  show.table(model.layout().elements(), pipeline.chunks().blocks() * block_elements);
   std::printf("\n");
   progress::peak("peak of device memory", device.peak(), device.capacity());
   progress::peak("staging slots", staging.held, set.host_memory);
@@ -183,13 +178,15 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
     trace.write(set.timeline);
     std::printf("timeline: %s (open it in ui.perfetto.dev)\n", set.timeline.c_str());
   }
-  std::printf("digest after step %llu: %s\n", static_cast<unsigned long long>(state.step), to_string(digest_of(state)).c_str());
+  std::printf("digest after step %llu: %s\n", static_cast<unsigned long long>(state.step),
+              to_string(digest_of(state)).c_str());
   return 0;
 }
 
 int run(settings const& set) {
   set.validate();
   // Everything that can be refused is refused here, before anything large is allocated.
+  check_checkpoints(set.checkpoint_root(), set.resume);
   std::vector<std::uint8_t> const text = load_corpus(set.text, TRAIN_GPT_HEADERS, set.context + 1);
   auto const team = std::make_shared<thread_pool>(static_cast<unsigned>(set.threads));
   parameter_layout const layout = layout_of(set.model());
@@ -200,10 +197,11 @@ int run(settings const& set) {
   plan.limit(budget::host, set.host_memory);
   plan.limit(budget::file, set.file_space);
   device_model<host_device>::add_to(plan, set.model(), set.batch);
-  add_pipeline(plan, layout, schema, chunks, {.slots = static_cast<unsigned>(set.slots),
-                                              .micro_batches = static_cast<unsigned>(set.micro_batches)});
+  add_pipeline(plan, layout, schema, chunks,
+               {.slots = static_cast<unsigned>(set.slots), .micro_batches = static_cast<unsigned>(set.micro_batches)});
   plan.add(budget::host, "text", bytes{text.size()});
   timeline trace(set.timeline.empty() ? 0 : std::size_t{1} << 18U);
+  if (!set.timeline.empty()) trace.write(set.timeline);  // an empty one: it is found now if it can't be written
 
   if (set.offload == "none") {
     plan.add(budget::device, "optimizer state", dense_bytes(schema.arrays, chunks.blocks()));
@@ -223,7 +221,9 @@ int run(settings const& set) {
   if (::mkdir(set.file.c_str(), 0777) != 0 && errno != EEXIST) {
     throw error{last_system_error(), {.where = "make directory", .path = set.file}};
   }
-  direct_io const direct = set.direct == "auto" ? direct_io::automatic : set.direct == "off" ? direct_io::off : direct_io::required;
+  direct_io const direct = set.direct == "auto"  ? direct_io::automatic
+                           : set.direct == "off" ? direct_io::off
+                                                 : direct_io::required;
   file_tier<file_engine> file(make_engine(set.engine == "threads"),
                               {.directory = set.file, .capacity = set.file_space, .direct = direct});
   file_tier_report const about = file.report();
@@ -234,8 +234,9 @@ int run(settings const& set) {
   plan.require();
   host_device device({.memory = set.device_memory, .link_bytes_per_second = set.link_speed});
   std::printf("device: %s\n", device.name().c_str());
-  std::printf("file: %s in %s, engine %s (%s), direct I/O: %s (%s)\n", to_string(in_file).c_str(), about.directory.c_str(),
-              about.engine.name.c_str(), about.engine.reason.c_str(), about.direct ? "yes" : "no", about.direct_reason.c_str());
+  std::printf("file: %s in %s, engine %s (%s), direct I/O: %s (%s)\n", to_string(in_file).c_str(),
+              about.directory.c_str(), about.engine.name.c_str(), about.engine.reason.c_str(),
+              about.direct ? "yes" : "no", about.direct_reason.c_str());
   return train(set, text, device, std::move(tiers), team, trace);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <type_traits>
 
@@ -47,10 +48,11 @@ inline constexpr std::size_t rows_per_task = 256;  // one packing serves so many
 // A micro-kernel: tile = a * panel, where `a` is `rows` rows of any strides and `panel` is depth x columns, packed and aligned.
 // The tile lives in registers, hence the shapes. A macro, since g++ lowers generic vectors for the instruction set of the
 // function they are written in: a shared inline body would become SSE code.
+// NOLINTBEGIN(modernize-avoid-c-arrays, bugprone-macro-parentheses): arrays of vectors that stay in registers, plain numbers
 #define TRAIN_GPT_MICRO_KERNEL(name, instruction_set, vector_bytes, tile_rows, tile_vectors)                        \
   template <class Real>                                                                                             \
   struct name {                                                                                                     \
-    typedef Real vector __attribute__((vector_size(vector_bytes), may_alias));                                      \
+    using vector __attribute__((vector_size(vector_bytes), may_alias)) = Real;                                      \
     static constexpr std::size_t lanes = vector_bytes / sizeof(Real);                                               \
     static constexpr std::size_t rows = tile_rows;                                                                  \
     static constexpr std::size_t columns = tile_vectors * lanes;                                                    \
@@ -67,8 +69,8 @@ inline constexpr std::size_t rows_per_task = 256;  // one packing serves so many
         }                                                                                                           \
       }                                                                                                             \
       for (std::size_t r = 0; r < tile_rows; ++r) {                                                                 \
-        for (std::size_t v = 0; v < tile_vectors; ++v)                                                              \
-          reinterpret_cast<vector*>(tile)[r * tile_vectors + v] = sum[r][v];                                        \
+        auto* const out = reinterpret_cast<vector*>(tile) + r * tile_vectors;                                       \
+        for (std::size_t v = 0; v < tile_vectors; ++v) out[v] = sum[r][v];                                          \
       }                                                                                                             \
     }                                                                                                               \
   };
@@ -78,14 +80,13 @@ TRAIN_GPT_MICRO_KERNEL(avx2_kernel, __attribute__((target("avx2,fma"))), 32, 6, 
 TRAIN_GPT_MICRO_KERNEL(avx512_kernel, __attribute__((target("avx512f"))), 64, 8, 2)
 #endif
 #undef TRAIN_GPT_MICRO_KERNEL
+// NOLINTEND(modernize-avoid-c-arrays, bugprone-macro-parentheses)
 
 // Copies a slice of b, widened and padded with zeros, so that the micro-kernel reads it in order.
 template <std::size_t Columns, class B, class Real>
 void pack(matrix<B> b, Real* panel) {
-  for (std::size_t j = 0; j < Columns; ++j) {
-    if (j >= b.columns) {
-      for (std::size_t k = 0; k < b.rows; ++k) panel[k * Columns + j] = Real{0};
-    }
+  for (std::size_t j = b.columns; j < Columns; ++j) {
+    for (std::size_t k = 0; k < b.rows; ++k) panel[k * Columns + j] = Real{0};
   }
   if (b.column_stride == 1) {
     for (std::size_t k = 0; k < b.rows; ++k) {
@@ -104,9 +105,9 @@ void multiply_with(Team& team, matrix<A> a, matrix<B> b, matrix<Real> c, into mo
   std::size_t const row_blocks = (c.rows + rows_per_task - 1) / rows_per_task;
   std::size_t const panels = (c.columns + kernel::columns - 1) / kernel::columns;
   team.run(row_blocks * panels, [&](std::size_t task) {
-    alignas(64) Real panel[max_depth * kernel::columns];
-    alignas(64) Real tile[kernel::rows * kernel::columns];
-    Real const* row[kernel::rows];
+    alignas(64) std::array<Real, max_depth * kernel::columns> panel;
+    alignas(64) std::array<Real, kernel::rows * kernel::columns> tile;
+    std::array<Real const*, kernel::rows> row;
     std::size_t const first_row = task / panels * rows_per_task;
     std::size_t const last_row = std::min(c.rows, first_row + rows_per_task);
     std::size_t const first_column = task % panels * kernel::columns;
@@ -116,13 +117,13 @@ void multiply_with(Team& team, matrix<A> a, matrix<B> b, matrix<Real> c, into mo
       slice.data = b.at(k, first_column);
       slice.rows = std::min(max_depth, b.rows - k);
       slice.columns = width;
-      pack<kernel::columns>(slice, panel);
+      pack<kernel::columns>(slice, panel.data());
       bool const add = k != 0 || mode == into::add;
       for (std::size_t i = first_row; i < last_row; i += kernel::rows) {
         std::size_t const height = std::min(kernel::rows, last_row - i);
         // Rows past the edge repeat the last one; their results are not copied out.
         for (std::size_t r = 0; r < kernel::rows; ++r) row[r] = a.at(i + std::min(r, height - 1), k);
-        kernel::run(slice.rows, row, a.column_stride, panel, tile);
+        kernel::run(slice.rows, row.data(), a.column_stride, panel.data(), tile.data());
         for (std::size_t r = 0; r < height; ++r) {
           Real* const out = c.at(i + r, first_column);
           for (std::size_t j = 0; j < width; ++j) out[j] = tile[r * kernel::columns + j] + (add ? out[j] : Real{0});

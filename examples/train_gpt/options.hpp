@@ -6,6 +6,7 @@
 #include <spillway/core/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -98,8 +99,8 @@ class flag_set {
     std::string_view name;
     std::uint64_t size;
   };
-  static constexpr unit units[] = {
-      {"TiB", std::uint64_t{1} << 40U}, {"GiB", std::uint64_t{1} << 30U}, {"MiB", 1U << 20U}, {"KiB", 1U << 10U}};
+  static constexpr std::array<unit, 4> units{
+      {{"TiB", std::uint64_t{1} << 40U}, {"GiB", std::uint64_t{1} << 30U}, {"MiB", 1U << 20U}, {"KiB", 1U << 10U}}};
 
   [[noreturn]] static void refuse(std::string_view name, std::string_view why) {
     throw spillway::error{
@@ -118,16 +119,16 @@ class flag_set {
     std::string kinds;
     for (std::string const& choice : f.choices) kinds += (kinds.empty() ? " " : "|") + choice;
     if (!kinds.empty()) return kinds;
-    constexpr std::string_view names[] = {" N", " X", " TEXT", "", " SIZE"};
-    return std::string(names[f.target.index()]);
+    constexpr std::array<std::string_view, 5> names{" N", " X", " TEXT", "", " SIZE"};
+    return std::string(names.at(f.target.index()));
   }
 
   static std::string text_of(std::uint64_t value) { return std::to_string(value); }
   static std::string text_of(std::string const& value) { return value; }
   static std::string text_of(bool) { return {}; }
   static std::string text_of(double value) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
   }
   static std::string text_of(spillway::bytes value) {
     for (unit const& u : units) {

@@ -58,21 +58,26 @@ class progress {
     std::printf("%s%s\n", terminal_ ? "\r\033[K" : "", text.c_str());
     std::fflush(stdout);
   }
-  /// Bytes per parameter and step on each link, time by resource.
-  void table(std::uint64_t parameters) const {
+  /// Bytes per parameter and step on each link, time by resource. `stored`: elements with the padding of tensors to whole blocks.
+  void table(std::uint64_t parameters, std::uint64_t stored) const {
     if (counted_ == 0) return;
     if (terminal_) std::printf("\n");
-    auto const each = [&](spillway::bytes n) {
-      return static_cast<double>(n.count) / static_cast<double>(parameters) / static_cast<double>(counted_);
+    auto const per = [&](spillway::bytes n, std::uint64_t elements) {
+      return static_cast<double>(n.count) / static_cast<double>(elements) / static_cast<double>(counted_);
     };
+    auto const each = [&](spillway::bytes n) { return per(n, parameters); };
     std::printf("\n%-28s %12s %12s\n", "bytes per parameter and step", "read", "written");
     std::printf("%-28s %12.3f %12.3f\n", "file link (state)", each(total_.file.read), each(total_.file.written));
-    std::printf("%-28s %12.3f %12.3f\n", "host memory (state in place)", each(total_.memory.read), each(total_.memory.written));
+    std::printf("%-28s %12.3f %12.3f\n", "  by element with padding", per(total_.file.read, stored),
+                per(total_.file.written, stored));
+    std::printf("%-28s %12.3f %12.3f\n", "host memory (state in place)", each(total_.memory.read),
+                each(total_.memory.written));
     std::printf("%-28s %12.3f %12s\n", "device to host (gradients)", each(total_.gradients_in), "-");
     std::printf("%-28s %12s %12.3f\n", "host to device (parameters)", "-", each(total_.parameters_out));
     std::printf("\n%-28s %12s %12s\n", "time by resource", "s/step", "of wall");
     auto const row = [&](std::string const& name, double seconds) {
-      std::printf("%-28s %12.4f %11.1f%%\n", name.c_str(), seconds / static_cast<double>(counted_), 100 * seconds / wall_);
+      std::printf("%-28s %12.4f %11.1f%%\n", name.c_str(), seconds / static_cast<double>(counted_),
+                  100 * seconds / wall_);
     };
     row("compute", compute_);
     for (std::size_t r = 0; r < total_.busy.size(); ++r) {

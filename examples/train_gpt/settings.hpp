@@ -50,7 +50,7 @@ struct settings {
   std::uint64_t slots = 4;
   std::uint64_t read_ahead = 2;
   // Checkpoints.
-  std::string checkpoint = "train_gpt.checkpoints";
+  std::string checkpoint{};
   std::uint64_t checkpoint_every = 20;
   std::uint64_t keep = 3;
   std::string resume{};
@@ -78,16 +78,20 @@ struct settings {
     flags.add("--link-speed", "of the simulated accelerator, bytes/s each way; 0: as fast as memory", link_speed);
     flags.add("--host-memory", "host budget: resident state, gradients, staging slots", host_memory);
     flags.add("--file-space", "budget of the spill file", file_space);
-    flags.add("--offload", "where optimizer state lives: none keeps all of it on the device", offload, {"file", "host", "none"});
-    flags.add("--file-share", "with --offload file: share of the state in the file, the rest in host memory", file_share);
+    flags.add("--offload", "where optimizer state lives: none keeps all of it on the device", offload,
+              {"file", "host", "none"});
+    flags.add("--file-share", "with --offload file: share of the state in the file, the rest in host memory",
+              file_share);
     flags.add("--file", "directory of the spill file, on the fast drive", file);
     flags.add("--engine", "how files are moved: auto probes io_uring", engine, {"auto", "threads"});
     flags.add("--direct", "bypass the page cache", direct, {"auto", "required", "off"});
     flags.add("--chunk", "elements that move and are updated at once", chunk);
     flags.add("--slots", "staging buffers of one chunk", slots);
     flags.add("--read-ahead", "chunks read beyond the one being updated", read_ahead);
-    flags.add("--checkpoint", "directory of checkpoints", checkpoint);
-    flags.add("--checkpoint-every", "steps between checkpoints; 0: only at the end and on SIGTERM or SIGINT", checkpoint_every);
+    flags.add("--checkpoint", "directory of checkpoints; none: train_gpt.checkpoints, or where --resume points",
+              checkpoint);
+    flags.add("--checkpoint-every", "steps between checkpoints; 0: only at the end and on SIGTERM or SIGINT",
+              checkpoint_every);
     flags.add("--keep", "checkpoints to keep; 0: all", keep);
     flags.add("--resume", "checkpoint directory, or one step-* in it, to go on from", resume);
     flags.add("--timeline", "write a Chrome trace here", timeline);
@@ -97,10 +101,15 @@ struct settings {
     return {.vocabulary = 256, .context = context, .width = width, .heads = heads, .layers = layers};
   }
 
+  /// Of a fresh run.
+  [[nodiscard]] std::string checkpoint_root() const {
+    return checkpoint.empty() ? "train_gpt.checkpoints" : checkpoint;
+  }
+
   /// Errors   spillway::error invalid_option, naming the flag.
   void validate() const {
     auto const refuse = [](std::string const& why) {
-      throw spillway::error{spillway::errc::invalid_option, {.where = "train_gpt", .detail = why}};
+      throw spillway::error{spillway::errc::invalid_option, {.where = "command line", .detail = why}};
     };
     train_gpt::validate(model(), batch);
     if (steps == 0) refuse("--steps must be at least 1");
@@ -113,7 +122,9 @@ struct settings {
     if (!(clip >= 0)) refuse("--clip must not be negative");
     if (!(weight_decay >= 0)) refuse("--weight-decay must not be negative");
     if (!(lr > 0) || !(final_lr >= 0) || final_lr > lr) refuse("--lr must be above 0 and --final-lr between 0 and it");
-    if (warmup > steps) refuse("--warmup is longer than --steps");
+    if (!checkpoint.empty() && !resume.empty()) refuse("--resume saves where it resumes: leave out --checkpoint");
+    if (warmup > steps)
+      refuse("--warmup " + std::to_string(warmup) + " is longer than --steps " + std::to_string(steps));
   }
 
   /// Everything that the trajectory depends on: a run may only go on under the same.
@@ -124,10 +135,10 @@ struct settings {
       return std::string(digits);
     };
     auto const whole = [](std::uint64_t v) { return std::to_string(v); };
-    return "--width " + whole(width) + " --layers " + whole(layers) + " --heads " + whole(heads) + " --context " + whole(context) +
-           " --batch " + whole(batch) + " --micro-batches " + whole(micro_batches) + " --seed " + whole(seed) + " --steps " +
-           whole(steps) + " --warmup " + whole(warmup) + " --lr " + number(lr) + " --final-lr " + number(final_lr) +
-           " --weight-decay " + number(weight_decay) + " --clip " + number(clip);
+    return "--width " + whole(width) + " --layers " + whole(layers) + " --heads " + whole(heads) + " --context " +
+           whole(context) + " --batch " + whole(batch) + " --micro-batches " + whole(micro_batches) + " --seed " +
+           whole(seed) + " --steps " + whole(steps) + " --warmup " + whole(warmup) + " --lr " + number(lr) +
+           " --final-lr " + number(final_lr) + " --weight-decay " + number(weight_decay) + " --clip " + number(clip);
   }
 };
 

@@ -69,8 +69,9 @@ class transformer {
   }
 
  private:
-  activations<real> activations_in(std::span<T const* const> parameters, std::span<std::uint8_t const> tokens,
-                                   std::span<std::byte> workspace) const {
+  [[nodiscard]] activations<real> activations_in(std::span<T const* const> parameters,
+                                                 std::span<std::uint8_t const> tokens,
+                                                 std::span<std::byte> workspace) const {
     SPILLWAY_EXPECTS(parameters.size() == final_norm_bias(config_) + 1);
     SPILLWAY_EXPECTS(tokens.size() == batch_ * (config_.context + 1));
     SPILLWAY_EXPECTS(workspace.size() >= workspace_bytes().count);

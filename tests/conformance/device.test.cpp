@@ -59,11 +59,21 @@ struct device_that_hides_failures : base {
     });
   }
 };
-struct device_that_copies_in_another_order : base {
-  void copy_to_host(stream&, std::span<std::byte> to, std::byte const* from) {
-    auto other = make_stream();
-    base::copy_to_host(other, to, from);
+class device_that_copies_in_another_order : public base {
+ public:
+  void copy_to_device(stream& on, std::byte* to, std::span<std::byte const> from) {
+    base::copy_to_device(on, to_, from_);
+    to_ = to;
+    from_ = from;
   }
+  void copy_to_host(stream& on, std::span<std::byte> to, std::byte const* from) {
+    base::copy_to_host(on, to, from);
+    copy_to_device(on, nullptr, {});
+  }
+
+ private:
+  std::byte* to_ = nullptr;  // of the copy that is held back
+  std::span<std::byte const> from_{};
 };
 
 template <class Broken>
@@ -80,7 +90,7 @@ TEST_CASE("device conformance: the suite finds broken laws") {
   CHECK(found_in<device_that_forgets_to_count>("blocks: used() misses live blocks"));
   CHECK(found_in<device_with_a_lower_peak>("blocks: peak() forgets"));
   CHECK(found_in<device_whose_streams_do_not_wait>("order across streams:"));
-  CHECK(found_in<device_that_records_done_events>("events: event.wait() returned before"));
+  CHECK(found_in<device_that_records_done_events>("order across streams:"));
   CHECK(found_in<device_that_skips_tasks>("tasks: a task was not called exactly once"));
   CHECK(found_in<device_that_hides_failures>("failure: stream.wait() does not throw"));
   CHECK(found_in<device_that_copies_in_another_order>("copies: copies of one stream"));

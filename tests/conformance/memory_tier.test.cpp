@@ -135,7 +135,8 @@ struct tier_whose_tokens_do_not_own : base {
       if (auto* const t = std::exchange(tier, nullptr)) static_cast<void>(t->write(r, offset, from));
     }
     [[nodiscard]] static std::error_code status() noexcept { return {}; }
-    token(spillway::host_tier* t, region at, bytes o, std::span<std::byte const> f) : tier(t), r(at), offset(o), from(f) {}
+    token(spillway::host_tier* t, region at, bytes o, std::span<std::byte const> f)
+        : tier(t), r(at), offset(o), from(f) {}
     token(token&& other) noexcept
         : tier(std::exchange(other.tier, nullptr)), r(other.r), offset(other.offset), from(other.from) {}
     token& operator=(token&& other) noexcept {

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # must_not_compile.sh SOURCE COMPILER [FLAG...]: the source must not compile, and the compiler must print every text that
-# follows `// expect: ` in it.
+# follows `// expect: ` in it, in the wording of the C locale.
 set -u
 source=$1
 shift
-if printed=$("$@" -fsyntax-only "$source" 2>&1); then
+if printed=$(LC_ALL=C "$@" -fsyntax-only "$source" 2>&1); then
   echo "$source compiles, and must not"
   exit 1
 fi

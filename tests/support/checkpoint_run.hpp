@@ -2,8 +2,6 @@
 /// The training state that checkpoint tests save, and what they do to its files.
 #pragma once
 
-#include "support/memory_spilled_state.hpp"
-
 #include <spillway/core/counter_rng.hpp>
 #include <spillway/state/leaf.hpp>
 #include <spillway/state/sampler_position.hpp>
@@ -16,6 +14,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "support/memory_spilled_state.hpp"
 
 namespace test {
 
@@ -84,6 +84,12 @@ inline std::string read_file(std::string const& path) {
 inline void write_file(std::string const& path, std::string const& text) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+inline void write_byte(std::string const& path, std::size_t at, char value) {
+  std::fstream out(path, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(static_cast<std::streamoff>(at));
+  out.put(value);
 }
 
 }  // namespace test

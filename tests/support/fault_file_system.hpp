@@ -44,12 +44,12 @@ enum class call {
 
 /// What happens to the calls of one kind.
 struct fault {
-  std::uint64_t from = 1;               ///< the first call that it hits, counted from 1
-  std::uint64_t every = 1;              ///< and then every so many
+  std::uint64_t from = 1;   ///< the first call that it hits, counted from 1
+  std::uint64_t every = 1;  ///< and then every so many
   std::uint64_t times = ~std::uint64_t{0};
-  int error = 0;                        ///< fails with it, without doing anything
+  int error = 0;                          ///< fails with it, without doing anything
   std::size_t at_most = ~std::size_t{0};  ///< moves no more bytes than this
-  bool throws = false;                  ///< breaks the promise that calls never throw
+  bool throws = false;                    ///< breaks the promise that calls never throw
 };
 
 /// The faults and what was called; shared by the test and the file system inside an engine.
@@ -104,7 +104,8 @@ class fault_file_system {
   using call_result = spillway::call_result;
   using file_handle = spillway::file_handle;
 
-  explicit fault_file_system(std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>()) : plan_(std::move(plan)) {}
+  explicit fault_file_system(std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>())
+      : plan_(std::move(plan)) {}
   [[nodiscard]] fault_plan& plan() const noexcept { return *plan_; }
 
   call_result open(char const* path, int flags, unsigned mode) {

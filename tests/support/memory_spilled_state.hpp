@@ -25,8 +25,12 @@ struct spill_faults {
 class memory_spilled_state {
  public:
   memory_spilled_state(std::vector<spillway::tensor_spec> tensors, std::uint64_t chunk_elements,
-                       std::vector<spillway::stored_array> arrays = default_arrays(), std::string rule = "test_kernel nearest_even")
-      : layout_(std::move(tensors)), chunks_(layout_, chunk_elements), arrays_(std::move(arrays)), rule_(std::move(rule)),
+                       std::vector<spillway::stored_array> arrays = default_arrays(),
+                       std::string rule = "test_kernel nearest_even")
+      : layout_(std::move(tensors)),
+        chunks_(layout_, chunk_elements),
+        arrays_(std::move(arrays)),
+        rule_(std::move(rule)),
         steps(layout_.size()) {
     for (auto const& c : chunks_.chunks()) {
       for (auto const& array : arrays_) data_.emplace_back(spillway::array_bytes(array, c.blocks.size()).count);
@@ -37,7 +41,8 @@ class memory_spilled_state {
   }
 
   static std::vector<spillway::stored_array> default_arrays() {
-    return {{"master", "float32", spillway::dtype::float32, 4096}, {"exp_avg", "float32", spillway::dtype::float32, 4096},
+    return {{"master", "float32", spillway::dtype::float32, 4096},
+            {"exp_avg", "float32", spillway::dtype::float32, 4096},
             {"exp_avg_sq", "blocks8", spillway::dtype::u8, 1032}};
   }
 
@@ -60,7 +65,9 @@ class memory_spilled_state {
       steps[t] = seed * 100 + t;
     }
   }
-  [[nodiscard]] std::vector<std::byte>& array(std::size_t chunk, std::size_t a) { return data_[chunk * arrays_.size() + a]; }
+  [[nodiscard]] std::vector<std::byte>& array(std::size_t chunk, std::size_t a) {
+    return data_[chunk * arrays_.size() + a];
+  }
   [[nodiscard]] std::vector<std::vector<std::byte>> const& contents() const noexcept { return data_; }
   [[nodiscard]] std::vector<std::vector<std::byte>> const& parameters() const noexcept { return parameters_; }
   [[nodiscard]] bool importing() const noexcept { return importing_; }

@@ -2,14 +2,14 @@
 /// A folder of the test's own, on the disk of the current folder (not in memory), removed with all in it.
 #pragma once
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
-
-#include <stdlib.h>
 
 namespace test {
 
@@ -31,7 +31,8 @@ class scratch {
   /// The names in it, in order.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> out;
-    for (auto const& entry : std::filesystem::directory_iterator(path_)) out.push_back(entry.path().filename().string());
+    for (auto const& entry : std::filesystem::directory_iterator(path_))
+      out.push_back(entry.path().filename().string());
     std::sort(out.begin(), out.end());
     return out;
   }

@@ -2,16 +2,6 @@
 /// Saves whole training states below one directory, and restores them bit for bit.
 #pragma once
 
-#include <fcntl.h>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <spillway/checkpoint/detail/choose_checkpoint.hpp>
 #include <spillway/checkpoint/detail/read_checkpoint.hpp>
 #include <spillway/checkpoint/detail/write_checkpoint.hpp>
@@ -23,6 +13,17 @@
 #include <spillway/durable/step_directory.hpp>
 #include <spillway/io/posix_file_system.hpp>
 #include <spillway/state/training_state_concept.hpp>
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -93,14 +94,16 @@ class checkpoint_store {
   explicit checkpoint_store(std::string root, checkpoint_options options = {}, FS fs = {})
       : fs_(std::move(fs)), root_(std::move(root)), options_(options) {
     while (root_.size() > 1 && root_.back() == '/') root_.pop_back();
-    if (root_.empty()) throw error{errc::invalid_option, {.where = "checkpoint_store", .detail = "the directory has no name"}};
+    if (root_.empty())
+      throw error{errc::invalid_option, {.where = "checkpoint_store", .detail = "the directory has no name"}};
     make_root();
     lock_ = file<FS>::open(fs_, root_ + "/.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode().file);
     lock_.lock();
     // The fault of a configuration is found now, not at the first save.
     std::string const probe = root_ + "/.probe-" + to_string(make_save_id());
     file<FS>::open(fs_, probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode().file).close();
-    if (call_result const removed = fs_.unlink(probe.c_str()); !removed.ok()) detail::raise(removed.error(), "unlink", probe);
+    if (call_result const removed = fs_.unlink(probe.c_str()); !removed.ok())
+      detail::raise(removed.error(), "unlink", probe);
   }
   checkpoint_store(checkpoint_store const&) = delete;
   checkpoint_store& operator=(checkpoint_store const&) = delete;
@@ -118,6 +121,9 @@ class checkpoint_store {
     std::vector<checkpoint_entry> const entries = scan_checkpoints(fs_, root_);
     for (checkpoint_entry const& entry : entries) {
       if (entry.path == root_ + '/' + step_name(step)) return existing(entry, state, std::move(warnings));
+      if (entry.code && entry.code.category() == std::system_category()) {
+        warnings.push_back("its place in the order of saves is unknown: " + entry.why);
+      }
     }
     manifest record = begin_record(step, entries);
     std::string path;
@@ -132,7 +138,8 @@ class checkpoint_store {
     } catch (error const& failure) {
       warnings.push_back(failure.what());
     }
-    for (std::string& warning : apply_retention(fs_, root_, options_.keep_last, path)) warnings.push_back(std::move(warning));
+    for (std::string& warning : apply_retention(fs_, root_, options_.keep_last, path))
+      warnings.push_back(std::move(warning));
     return describe(std::move(path), record, std::move(warnings));
   }
 
@@ -150,7 +157,8 @@ class checkpoint_store {
       detail::open_checkpoint<FS> from{fs_, chosen.entry.path, record};
       detail::read_state(from, state);
     } catch (error const& failure) {
-      bool const other_state = failure.code() == durable_errc::schema_mismatch || failure.code() == durable_errc::rule_mismatch;
+      bool const other_state =
+          failure.code() == durable_errc::schema_mismatch || failure.code() == durable_errc::rule_mismatch;
       if (other_state) throw;  // the checkpoint is well: another one would not fit better
       detail::rethrow_with(failure, detail::whole_alternative(fs_, entries, chosen.entry.path));
     }
@@ -194,7 +202,8 @@ class checkpoint_store {
     return record;
   }
 
-  [[nodiscard]] static saved_checkpoint describe(std::string path, manifest const& record, std::vector<std::string> warnings) {
+  [[nodiscard]] static saved_checkpoint describe(std::string path, manifest const& record,
+                                                 std::vector<std::string> warnings) {
     bytes size{};
     for (file_record const& written : record.files) size += written.size;
     return {std::move(path), record.save_id, size, record.digests.all(), std::move(warnings)};
@@ -203,7 +212,8 @@ class checkpoint_store {
   template <class State>
   saved_checkpoint existing(checkpoint_entry const& entry, State& state, std::vector<std::string> warnings) {
     if (!entry.complete) {
-      throw error{durable_errc::already_exists, {.where = "checkpoint save", .path = entry.path, .detail = "and it is damaged: " + entry.why}};
+      throw error{durable_errc::already_exists,
+                  {.where = "checkpoint save", .path = entry.path, .detail = "and it is damaged: " + entry.why}};
     }
     detail::open_checkpoint<FS> there{fs_, entry.path, *entry.record};
     there.verify();
@@ -211,9 +221,10 @@ class checkpoint_store {
     state_digest const digest = digest_of(state);
     if (!same_schema || digest != entry.record->digests.all()) {
       throw error{durable_errc::already_exists,
-                  {.where = "checkpoint save", .path = entry.path,
-                   .detail = "it holds the state " + to_string(entry.record->digests.all()) + ", this one is " + to_string(digest) +
-                             "; move it away or save below another directory"}};
+                  {.where = "checkpoint save",
+                   .path = entry.path,
+                   .detail = "it holds the state " + to_string(entry.record->digests.all()) + ", this one is " +
+                             to_string(digest) + "; move it away or save below another directory"}};
     }
     detail::sync_directory(fs_, root_);  // an earlier save may have failed in just that
     return describe(entry.path, *entry.record, std::move(warnings));

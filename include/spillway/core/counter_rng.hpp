@@ -2,9 +2,9 @@
 /// Random numbers that are a pure function of where one is: nothing to warm up, three words to save.
 #pragma once
 
-#include <cstdint>
-
 #include <spillway/core/config.hpp>
+
+#include <cstdint>
 
 namespace spillway::inline v0 {
 

@@ -96,7 +96,8 @@ __attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_shift(std::
   return static_cast<std::uint32_t>(_mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product))));
 }
 
-/// The instruction takes 3 cycles and starts one a cycle, so three lanes of `Lane` bytes run at the same time and are joined.
+/// The instruction takes 3 cycles and starts one a cycle, so three lanes of `Lane` bytes run at the same time and are
+/// joined.
 template <std::size_t Lane>
 __attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_lanes(std::byte const*& at, std::size_t& n,
                                                                            std::uint32_t state) noexcept {

@@ -2,6 +2,8 @@
 /// A digest of training state that does not depend on how the state was cut: chunks, ranks and order leave it alone.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <spillway/core/bytes.hpp>
 
 namespace spillway::inline v0 {
 
@@ -79,7 +79,8 @@ class murmur3 {
   std::uint64_t h1_;
   std::uint64_t h2_;
 };
-static_assert(std::endian::native == std::endian::little, "hashes and files are little-endian; this library has not met another");
+static_assert(std::endian::native == std::endian::little,
+              "hashes and files are little-endian; this library has not met another");
 
 }  // namespace detail
 
@@ -135,7 +136,8 @@ struct state_digest {
                   std::span<std::byte const> data) noexcept {
     hash128 const key = hash_bytes(name);
     do {
-      std::size_t const take = data.size() < block_bytes.count ? data.size() : static_cast<std::size_t>(block_bytes.count);
+      std::size_t const take =
+          data.size() < block_bytes.count ? data.size() : static_cast<std::size_t>(block_bytes.count);
       add(key, first_block++, data.first(take));
       data = data.subspan(take);
     } while (!data.empty());

@@ -24,7 +24,7 @@ class transfer {
 
   transfer() noexcept = default;
   explicit transfer(operation& op) noexcept : op_(&op) {}
-  transfer(transfer&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
+  transfer(transfer&& other) noexcept : op_(std::exchange(other.op_, nullptr)), code_(other.code_) {}
   transfer& operator=(transfer&& other) noexcept {
     if (this != &other) {
       finish();

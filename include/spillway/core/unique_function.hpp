@@ -29,7 +29,8 @@ class unique_function<R(Args...)> {
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, unique_function> && std::constructible_from<std::decay_t<F>, F> &&
              std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
-  unique_function(F&& callable) {  // NOLINT(google-explicit-constructor): a lambda is passed where a task is asked for
+  unique_function(
+      F&& callable) {  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): a lambda is a task
     using held = std::decay_t<F>;
     if constexpr (stored_in_place<held>) {
       ::new (static_cast<void*>(storage_)) held(std::forward<F>(callable));

@@ -48,11 +48,12 @@ class updater {
     detail::check_updater<storage>(storage::bare(kernels_.front()));
     schema_ = {.kernel = std::string(rule::name),
                .arrays = storage::arrays(),
-               .by_group = std::vector<granularity>(kernels_.size(), rule::unit),
+               .by_group = {rule::unit},
                .passes = rule::passes,
                .rule = storage::rule,
                .needs_parameter = storage::needs_parameter,
-               .on_device = true};
+               .on_device = true,
+               .groups = kernels_.size() == 1 ? 0 : kernels_.size()};
   }
 
   [[nodiscard]] updater_schema const& schema() const noexcept { return schema_; }
@@ -62,7 +63,7 @@ class updater {
   /// Errors  invalid_option when a run's group has no kernel; what a launch returns, by its name. Failures of the work itself come
   ///         from the stream's wait.
   void update(chunk_view const& chunk, update_scalars const& scalars, native_stream stream) {
-    for (run_view const& run : chunk.runs) static_cast<void>(kernel_for(run.group));
+    check_groups(chunk);
     for (run_view const& run : chunk.runs) {
       if (run.gradient == nullptr || run.count == 0) continue;
       auto const constants = kernel_for(run.group).prepare({run.step, scalars.learning_rate_factor});
@@ -73,6 +74,7 @@ class updater {
 
   /// Pre, Errors  as for update(); masters[i] is [runs[i].count] in the GPU's memory.
   void initialise(chunk_view const& chunk, std::span<float const* const> masters, native_stream stream) {
+    check_groups(chunk);
     for (std::size_t i = 0; i < chunk.runs.size(); ++i) {
       if (chunk.runs[i].count == 0) continue;
       detail::launch_initialise<storage>(chunk, chunk.runs[i], masters[i], static_cast<cudaStream_t>(stream.handle));
@@ -80,6 +82,9 @@ class updater {
   }
 
  private:
+  void check_groups(chunk_view const& chunk) const {
+    for (run_view const& run : chunk.runs) static_cast<void>(kernel_for(run.group));
+  }
   [[nodiscard]] rule const& kernel_for(std::uint32_t group) const {
     if (kernels_.size() == 1) return storage::bare(kernels_[0]);
     if (group < kernels_.size()) return storage::bare(kernels_[group]);

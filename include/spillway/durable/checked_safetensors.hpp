@@ -2,6 +2,13 @@
 /// A safetensors file of a checkpoint, opened against the manifest's record of it.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/file_record.hpp>
+#include <spillway/format/safetensors.hpp>
+#include <spillway/io/file.hpp>
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -14,20 +21,14 @@
 #include <utility>
 #include <vector>
 
-#include <spillway/core/digest.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/file_record.hpp>
-#include <spillway/format/safetensors.hpp>
-#include <spillway/io/file.hpp>
-
 namespace spillway::inline v0 {
 
 /// The key under which every file of a save carries its id.
 inline constexpr std::string_view save_id_key = "spillway.save_id";
 
 namespace detail {
-[[nodiscard]] inline std::string const* metadata_value(safetensors_header const& header, std::string_view key) noexcept {
+[[nodiscard]] inline std::string const* metadata_value(safetensors_header const& header,
+                                                       std::string_view key) noexcept {
   for (auto const& [name, value] : header.metadata) {
     if (name == key) return &value;
   }
@@ -46,7 +47,8 @@ class checked_safetensors {
       : record_(std::move(record)), file_(open(fs, directory + '/' + record_.name)) {
     bytes const size = file_.size();
     if (size != record_.size) {
-      throw error{durable_errc::file_size, {.where = "checkpoint file", .path = file_.path(), .wanted = record_.size, .got = size}};
+      throw error{durable_errc::file_size,
+                  {.where = "checkpoint file", .path = file_.path(), .wanted = record_.size, .got = size}};
     }
     // The first segment is the header: the writer made it so, and the parser below checks the header's own length against it.
     bytes const head = record_.segments.empty() ? bytes{} : record_.segments.front().length;
@@ -60,7 +62,8 @@ class checked_safetensors {
     std::string const* const id = detail::metadata_value(header_, save_id_key);
     if (id == nullptr || *id != to_string(save_id)) {
       throw error{durable_errc::save_id_mismatch,
-                  {.where = "checkpoint file", .path = file_.path(),
+                  {.where = "checkpoint file",
+                   .path = file_.path(),
                    .detail = "manifest " + to_string(save_id) + ", file " + (id == nullptr ? "none" : *id)}};
     }
     by_name_.resize(header_.entries.size());
@@ -74,9 +77,11 @@ class checked_safetensors {
 
   /// Read the whole file and compare every checksum.
   /// Errors   durable_errc::checksum_mismatch with path, offset and tensor; what reading says.
-  /// Cost     one sequential read; 4 MiB of memory.
+  /// Cost     one sequential read; at most 4 MiB of memory.
   void verify() {
-    std::vector<std::byte> buffer(4 * checksum_bytes.count);
+    std::uint64_t longest = 0;
+    for (checked_segment const& segment : record_.segments) longest = std::max(longest, segment.length.count);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(longest, 4 * checksum_bytes.count)));
     std::uint64_t at = 0;
     for (checked_segment const& segment : record_.segments) {
       std::uint64_t done = 0;
@@ -87,7 +92,8 @@ class checked_safetensors {
         file_.read_exact(bytes{at + done}, piece);
         done += piece.size();
         while (!piece.empty()) {
-          auto const part = piece.first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), checksum_bytes.count)));
+          auto const part =
+              piece.first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), checksum_bytes.count)));
           if (crc32c(part) != segment.checksums[index]) {
             std::uint64_t const where = at + index * checksum_bytes.count;
             refuse_checksum(where, described(where));
@@ -105,9 +111,9 @@ class checked_safetensors {
 
   /// The tensor with that name; nullptr when there is none.
   [[nodiscard]] safetensors_entry const* find(std::string_view name) const noexcept {
-    auto const found = std::lower_bound(by_name_.begin(), by_name_.end(), name, [this](std::size_t i, std::string_view wanted) {
-      return header_.entries[i].name < wanted;
-    });
+    auto const found = std::lower_bound(
+        by_name_.begin(), by_name_.end(), name,
+        [this](std::size_t i, std::string_view wanted) { return header_.entries[i].name.compare(wanted) < 0; });
     if (found == by_name_.end() || header_.entries[*found].name != name) return nullptr;
     return &header_.entries[*found];
   }

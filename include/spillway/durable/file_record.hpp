@@ -2,6 +2,9 @@
 /// What a manifest says about the bytes of a file.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+#include <spillway/core/crc32c.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +12,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/bytes.hpp>
-#include <spillway/core/crc32c.hpp>
 
 namespace spillway::inline v0 {
 

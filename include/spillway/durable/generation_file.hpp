@@ -2,6 +2,11 @@
 /// Writes a generation file, one array of one chunk at a time.
 #pragma once
 
+#include <spillway/core/config.hpp>
+#include <spillway/durable/file_record.hpp>
+#include <spillway/durable/generation_layout.hpp>
+#include <spillway/io/file.hpp>
+
 #include <fcntl.h>
 
 #include <array>
@@ -12,11 +17,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/config.hpp>
-#include <spillway/durable/file_record.hpp>
-#include <spillway/durable/generation_layout.hpp>
-#include <spillway/io/file.hpp>
 
 namespace spillway::inline v0 {
 
@@ -85,7 +85,8 @@ class generation_writer {
   /// Pre      every array of every chunk was written.
   /// Errors   what syncing says. The file is then lost: its contents are unknown.
   [[nodiscard]] file_record finish(std::string name) {
-    file_record record{.name = std::move(name), .size = layout_.size(), .segments = {segment_of(layout_.header_bytes())}};
+    file_record record{
+        .name = std::move(name), .size = layout_.size(), .segments = {segment_of(layout_.header_bytes())}};
     for (checked_segment& segment : segments_) {
       SPILLWAY_EXPECTS(!segment.checksums.empty());
       record.segments.push_back(std::move(segment));

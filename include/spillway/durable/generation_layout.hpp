@@ -2,13 +2,6 @@
 /// Where everything lies in a generation file: a safetensors file whose data are whole chunks.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <spillway/core/bytes.hpp>
 #include <spillway/core/digest.hpp>
 #include <spillway/core/error.hpp>
@@ -17,6 +10,13 @@
 #include <spillway/layout/chunk_plan.hpp>
 #include <spillway/layout/parameter_layout.hpp>
 #include <spillway/layout/stored_array.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -104,24 +104,28 @@ class generation_layout {
       std::uint64_t const shown = shown_bytes(array, part).count;
       tensors.push_back({layout[part.tensor].name + '/' + array.name + '/' + std::to_string(part.first) + '-' +
                              std::to_string(part.first + part.count),
-                         array.typed() ? array.type : dtype::u8, {array.typed() ? part.count : shown}});
+                         array.typed() ? array.type : dtype::u8,
+                         {array.typed() ? part.count : shown}});
       std::uint64_t const begin = part.offset / block_elements * array.bytes_per_block;
       std::uint64_t const end = r + 1 < c.runs.size() ? c.runs[r + 1].offset / block_elements * array.bytes_per_block
                                                       : array_bytes(array, c.blocks.size()).count;
       if (std::uint64_t const padding = end - begin - shown; padding != 0) {
-        tensors.push_back({"~pad/" + std::to_string(index) + '/' + array.name + '/' + std::to_string(r), dtype::u8, {padding}});
+        tensors.push_back(
+            {"~pad/" + std::to_string(index) + '/' + array.name + '/' + std::to_string(r), dtype::u8, {padding}});
       }
     }
   }
 
   static void check(std::span<stored_array const> arrays) {
     for (std::size_t a = 0; a < arrays.size(); ++a) {
-      bool wrong = arrays[a].name.empty() || arrays[a].name.find('/') != std::string::npos || arrays[a].bytes_per_block == 0;
+      bool wrong =
+          arrays[a].name.empty() || arrays[a].name.find('/') != std::string::npos || arrays[a].bytes_per_block == 0;
       for (std::size_t b = 0; b < a; ++b) wrong = wrong || arrays[b].name == arrays[a].name;
       if (wrong) {
         throw error{errc::layout_mismatch,
-                    {.where = "generation file", .detail = "state array \"" + arrays[a].name +
-                                                           "\": a name is there, once, without '/', and a block has bytes"}};
+                    {.where = "generation file",
+                     .detail = "state array \"" + arrays[a].name +
+                               "\": a name is there, once, without '/', and a block has bytes"}};
       }
     }
   }

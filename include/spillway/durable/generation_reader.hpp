@@ -2,6 +2,10 @@
 /// Reads any blocks of any tensor from a generation file, whatever chunks it was written in.
 #pragma once
 
+#include <spillway/core/config.hpp>
+#include <spillway/durable/checked_safetensors.hpp>
+#include <spillway/durable/generation_layout.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -13,10 +17,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/config.hpp>
-#include <spillway/durable/checked_safetensors.hpp>
-#include <spillway/durable/generation_layout.hpp>
 
 namespace spillway::inline v0 {
 
@@ -90,7 +90,8 @@ class generation_reader {
   using array_key = std::pair<std::string, std::string>;  // parameter, array
 
   [[noreturn]] void refuse(std::string const& name, std::string const& why) const {
-    throw error{durable_errc::not_covered, {.where = "generation file", .path = file_.path(), .detail = name + ": " + why}};
+    throw error{durable_errc::not_covered,
+                {.where = "generation file", .path = file_.path(), .detail = name + ": " + why}};
   }
   /// "12" -> 12; nothing else.
   static bool number(std::string_view text, std::uint64_t& out) {
@@ -115,14 +116,17 @@ class generation_reader {
     if (array == std::string_view::npos) refuse(detail::quoted(name), "not a name of a generation file");
     if (dash == std::string_view::npos) {  // padding ends in the number of a run, never in a range
       std::uint64_t run = 0;
-      if (name.substr(0, 5) != "~pad/" || !number(last, run)) refuse(detail::quoted(name), "not a name of a generation file");
+      if (name.substr(0, 5) != "~pad/" || !number(last, run))
+        refuse(detail::quoted(name), "not a name of a generation file");
       return;
     }
     piece found{.begin = entry.begin, .size = entry.end - entry.begin, .entry = &entry};
-    if (!number(last.substr(0, dash), found.first) || !number(last.substr(dash + 1), found.last) || found.last < found.first) {
+    if (!number(last.substr(0, dash), found.first) || !number(last.substr(dash + 1), found.last) ||
+        found.last < found.first) {
       refuse(detail::quoted(name), "no range of elements");
     }
-    pieces_[{std::string(name.substr(0, array)), std::string(name.substr(array + 1, range - array - 1))}].push_back(found);
+    pieces_[{std::string(name.substr(0, array)), std::string(name.substr(array + 1, range - array - 1))}].push_back(
+        found);
   }
 
   void check(array_key const& key, std::vector<piece>& pieces) {
@@ -135,7 +139,8 @@ class generation_reader {
       if (p.first != covered) {
         refuse(name, (p.first < covered ? "element stored twice: " : "element missing: ") + std::to_string(covered));
       }
-      if (p.first % block_elements != 0) refuse(name, "a piece starts inside a block, at element " + std::to_string(p.first));
+      if (p.first % block_elements != 0)
+        refuse(name, "a piece starts inside a block, at element " + std::to_string(p.first));
       bool const type = p.entry->type == (array->typed() ? array->type : dtype::u8);
       if (!type || p.size != shown_bytes(*array, {.count = p.last - p.first}).count) {
         refuse(name, "stored otherwise than the manifest says, from element " + std::to_string(p.first));

@@ -2,17 +2,17 @@
 /// The commit record of a checkpoint: names every file with every checksum, holds the small leaves, and hashes itself.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <spillway/core/bytes.hpp>
 #include <spillway/core/digest.hpp>
 #include <spillway/durable/file_record.hpp>
 #include <spillway/layout/stored_array.hpp>
 #include <spillway/state/leaf.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -60,7 +60,8 @@ struct state_digests {
 struct manifest {
   hash128 save_id{};
   std::uint64_t step = 0;
-  std::uint64_t sequence = 1;  ///< counts the saves of a directory: the newest is the one saved last, also after going back
+  std::uint64_t sequence =
+      1;  ///< counts the saves of a directory: the newest is the one saved last, also after going back
   std::optional<manifest_parent> parent{};
   std::uint64_t world = 1;  ///< ranks that saved
   hash128 schema{};         ///< of the leaves

@@ -2,12 +2,12 @@
 /// A manifest to text and back.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include <spillway/durable/detail/manifest_parser.hpp>
 #include <spillway/durable/detail/manifest_writer.hpp>
 #include <spillway/durable/manifest.hpp>
+
+#include <string>
+#include <string_view>
 
 namespace spillway::inline v0 {
 

@@ -2,6 +2,14 @@
 /// How a directory of files becomes a checkpoint: all of it, or nothing, whenever the power fails.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/manifest.hpp>
+#include <spillway/durable/manifest_io.hpp>
+#include <spillway/durable/step_directory.hpp>
+#include <spillway/io/file.hpp>
+
 #include <fcntl.h>
 
 #include <cerrno>
@@ -12,14 +20,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/manifest.hpp>
-#include <spillway/durable/manifest_io.hpp>
-#include <spillway/durable/step_directory.hpp>
-#include <spillway/io/file.hpp>
 
 namespace spillway::inline v0 {
 
@@ -78,7 +78,11 @@ class pending_checkpoint {
   /// Make `root`/step-N.tmp-<save id>.
   /// Errors   errno with the path; a directory or link of that name is not followed and not used.
   pending_checkpoint(FS& fs, std::string root, std::uint64_t step, hash128 save_id, create_mode mode)
-      : fs_(&fs), root_(std::move(root)), step_(step), save_id_(save_id), mode_(mode),
+      : fs_(&fs),
+        root_(std::move(root)),
+        step_(step),
+        save_id_(save_id),
+        mode_(mode),
         temporary_(root_ + '/' + step_name(step) + ".tmp-" + to_string(save_id)) {
     if (call_result const made = fs_->make_directory(temporary_.c_str(), mode_.directory()); !made.ok()) {
       detail::raise(made.error(), "make directory", temporary_);
@@ -110,7 +114,8 @@ class pending_checkpoint {
   std::string commit(manifest const& record) {
     std::string const text = write_manifest(record);
     detail::sync_directory(*fs_, temporary_);
-    detail::replace_file(*fs_, temporary_ + '/' + detail::manifest_temporary, temporary_ + '/' + manifest_name, text, mode_.file);
+    detail::replace_file(*fs_, temporary_ + '/' + detail::manifest_temporary, temporary_ + '/' + manifest_name, text,
+                         mode_.file);
     detail::sync_directory(*fs_, temporary_);
     std::string const path = root_ + '/' + step_name(step_);
     if (call_result const renamed = fs_->rename_exclusive(temporary_.c_str(), path.c_str()); !renamed.ok()) {
@@ -140,7 +145,8 @@ class pending_checkpoint {
 template <FileSystem FS>
 void point_latest(FS& fs, std::string const& root, std::uint64_t step, hash128 save_id, create_mode mode) {
   std::string const path = root + '/' + detail::latest_name;
-  detail::replace_file(fs, path + ".tmp-" + to_string(save_id), path, detail::latest_text(step_name(step), save_id), mode.file);
+  detail::replace_file(fs, path + ".tmp-" + to_string(save_id), path, detail::latest_text(step_name(step), save_id),
+                       mode.file);
   detail::sync_directory(fs, root);
 }
 

@@ -2,6 +2,11 @@
 /// Removes what is no longer wanted, after a commit only, and never anything that a save did not make.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/durable/publish.hpp>
+#include <spillway/durable/save_id.hpp>
+#include <spillway/durable/step_directory.hpp>
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -13,11 +18,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/durable/publish.hpp>
-#include <spillway/durable/save_id.hpp>
-#include <spillway/durable/step_directory.hpp>
 
 namespace spillway::inline v0 {
 
@@ -39,8 +39,8 @@ class collector {
     call_result const opened = fs_->open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (!opened.ok()) return note(opened.error(), "open", directory);
     static_cast<void>(fs_->close({static_cast<int>(opened.value)}));
-    for (std::string_view const name : {std::string_view(manifest_name), std::string_view(manifest_temporary), parameters_file,
-                                        generation_file, leaves_file}) {
+    for (std::string_view const name : {std::string_view(manifest_name), std::string_view(manifest_temporary),
+                                        parameters_file, generation_file, leaves_file}) {
       std::string const path = directory + '/' + std::string(name);
       note(fs_->unlink(path.c_str()).error(), "unlink", path);
     }
@@ -76,7 +76,8 @@ class collector {
 template <FileSystem FS>
 [[nodiscard]] bool only_ours(FS& fs, checkpoint_entry const& entry) {
   std::vector<std::string> names;
-  if (!fs.list(entry.path.c_str(), names).ok()) return false;
+  call_result const listed = fs.list(entry.path.c_str(), names);
+  if (!listed.ok()) return listed.error() == ENOENT;  // gone: another process was faster
   return std::all_of(names.begin(), names.end(), [](std::string const& name) {
     return name == manifest_name || name == parameters_file || name == generation_file || name == leaves_file;
   });
@@ -108,7 +109,8 @@ template <FileSystem FS>
 /// Pre      `just_saved` is committed; the caller holds the root's lock.
 /// Returns  what could not be removed, and why. Never fails.
 template <FileSystem FS>
-[[nodiscard]] std::vector<std::string> apply_retention(FS& fs, std::string const& root, unsigned keep, std::string const& just_saved) {
+[[nodiscard]] std::vector<std::string> apply_retention(FS& fs, std::string const& root, unsigned keep,
+                                                       std::string const& just_saved) {
   if (keep == 0) return {};
   std::vector<std::string> warnings;
   try {

@@ -2,13 +2,13 @@
 /// The number that binds the files of one save together.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/core/error.hpp>
+
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstddef>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/core/error.hpp>
 
 namespace spillway::inline v0 {
 

@@ -2,6 +2,13 @@
 /// The directories that saves make below a root: their names, and which of them are whole.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/manifest.hpp>
+#include <spillway/durable/manifest_io.hpp>
+#include <spillway/io/file.hpp>
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -17,13 +24,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/manifest.hpp>
-#include <spillway/durable/manifest_io.hpp>
-#include <spillway/io/file.hpp>
 
 namespace spillway::inline v0 {
 
@@ -56,7 +56,8 @@ struct directory_name {
   constexpr std::string_view temporary = ".tmp-";
   role is = role::step;
   if (auto const dot = name.find('.'); dot != std::string_view::npos) {
-    if (name.substr(dot, temporary.size()) != temporary || !hash128_from(name.substr(dot + temporary.size()))) return std::nullopt;
+    if (name.substr(dot, temporary.size()) != temporary || !hash128_from(name.substr(dot + temporary.size())))
+      return std::nullopt;
     name = name.substr(0, dot);
     is = role::unfinished;
   }
@@ -71,8 +72,9 @@ struct directory_name {
 struct checkpoint_entry {
   std::uint64_t step = 0;
   std::string path{};
-  bool complete = false;  ///< its manifest is whole and every file has its size; contents are verified when it is restored
-  std::string why{};      ///< not complete: what is wrong
+  bool complete =
+      false;          ///< its manifest is whole and every file has its size; contents are verified when it is restored
+  std::string why{};  ///< not complete: what is wrong
   std::error_code code{};
   std::optional<manifest> record{};  ///< where the manifest itself is whole
 };
@@ -91,7 +93,8 @@ template <FileSystem FS>
   }
   bytes const size = record.size();
   if (size > manifest_limit) {
-    throw error{durable_errc::manifest_too_large, {.where = "manifest", .path = path, .wanted = size, .got = manifest_limit}};
+    throw error{durable_errc::manifest_too_large,
+                {.where = "manifest", .path = path, .wanted = size, .got = manifest_limit}};
   }
   std::string text(size.count, '\0');
   record.read_exact(bytes{}, std::as_writable_bytes(std::span{text}));
@@ -141,8 +144,10 @@ template <FileSystem FS>
       try {
         entry.record = read_manifest(fs, entry.path);
         if (entry.record->step != entry.step) {
-          throw error{durable_errc::step_renamed, {.where = "checkpoint", .path = entry.path,
-                                                   .detail = "the manifest is of step " + std::to_string(entry.record->step)}};
+          throw error{durable_errc::step_renamed,
+                      {.where = "checkpoint",
+                       .path = entry.path,
+                       .detail = "the manifest is of step " + std::to_string(entry.record->step)}};
         }
         check_files(fs, entry.path, *entry.record);
         entry.complete = true;

@@ -2,6 +2,12 @@
 /// Writes whole tensors into a safetensors file that any reader of the format can load.
 #pragma once
 
+#include <spillway/core/config.hpp>
+#include <spillway/durable/checked_safetensors.hpp>
+#include <spillway/durable/file_record.hpp>
+#include <spillway/durable/generation_file.hpp>
+#include <spillway/format/safetensors_layout.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +15,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/config.hpp>
-#include <spillway/durable/checked_safetensors.hpp>
-#include <spillway/durable/file_record.hpp>
-#include <spillway/durable/generation_file.hpp>
-#include <spillway/format/safetensors_layout.hpp>
 
 namespace spillway::inline v0 {
 

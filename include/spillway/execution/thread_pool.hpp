@@ -62,7 +62,7 @@ class thread_pool {
 
   /// `threads` in all, the caller's included; 0: one for each usable processor.
   explicit thread_pool(unsigned threads = 0)
-      : threads_(std::min(threads != 0 ? threads : usable_processors(), most_threads)), pool_(std::max(1U, threads_ - 1)) {}
+      : threads_(std::min(threads != 0 ? threads : usable_processors(), most_threads)), pool_(threads_ - 1) {}
   thread_pool(thread_pool const&) = delete;
   thread_pool& operator=(thread_pool const&) = delete;
   ~thread_pool() { pool_.join(); }

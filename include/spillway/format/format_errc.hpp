@@ -10,8 +10,8 @@
 
 namespace spillway::inline v0 {
 
-/// Why a file was refused. A writer that would make such a file throws the same code before it has written a byte. Values are
-/// stable: they appear in logs. JSON from 1, safetensors from 100.
+/// Why a file was refused. A writer that would make such a file throws the same code before it has written a byte.
+/// Values are stable: they appear in logs. JSON from 1, safetensors from 100.
 enum class format_errc {
   json_too_large = 1,             ///< more bytes than the limit
   json_too_many_values = 2,       ///< more values than the limit

@@ -27,11 +27,12 @@ struct json_limits {
 
 enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
 
-/// Reads a text value by value, so that a caller who knows the form keeps only what it wants; `read_json` makes a document of it.
-/// The text is UTF-8 without a byte order mark. Numbers are u64 in plain decimal. Keys, compared as decoded, are unique in their
-/// object. White space may stand around the outermost value; nothing else may. Not a JSON library: no floats, no lenient mode.
-/// Errors   every function: error with a format_errc, its offset the byte in the file, its detail the keys that lead there.
-///          After one, only destroy the reader.
+/// Reads a text value by value, so that a caller who knows the form keeps only what it wants; `read_json` makes a
+/// document of it. The text is UTF-8 without a byte order mark. Numbers are u64 in plain decimal. Keys, compared as
+/// decoded, are unique in their object. White space may stand around the outermost value; nothing else may. Not a JSON
+/// library: no floats, no lenient mode.
+/// Errors   every function: error with a format_errc, its offset the byte in the file, its detail the keys that lead
+///          there. After one, only destroy the reader.
 /// Threads  one at a time.
 /// Cost     one pass to check UTF-8, one to read; memory for the keys of the open objects only.
 class json_reader {
@@ -93,7 +94,8 @@ class json_reader {
     }
     --depth_;
   }
-  /// `member(std::string key)` is called once a member and reads its value. Repeated keys are found at the closing brace.
+  /// `member(std::string key)` is called once a member and reads its value. Repeated keys are found at the closing
+  /// brace.
   template <class Member>
   void object(Member member) {
     open(json_kind::object, '{');

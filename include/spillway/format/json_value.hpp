@@ -13,8 +13,9 @@ namespace spillway::inline v0 {
 
 struct json_member;
 
-/// A JSON value: null, boolean, unsigned 64-bit number, string, array, or object whose members keep their order. Made in place:
-/// `json_value{json_value::object{{"step", {7U}}, {"name", {"run"}}}}`; an int literal does not compile, 7U does.
+/// A JSON value: null, boolean, unsigned 64-bit number, string, array, or object whose members keep their order. Made
+/// in place: `json_value{json_value::object{{"step", {7U}}, {"name", {"run"}}}}`; an int literal does not compile, 7U
+/// does.
 struct json_value {
   using array = std::vector<json_value>;
   using object = std::vector<json_member>;

@@ -16,8 +16,8 @@
 
 namespace spillway::inline v0 {
 
-/// Append `text` as a JSON string. Quote, backslash and what is below U+0020 are escaped, in the short form where there is one; the
-/// rest stays as it is.
+/// Append `text` as a JSON string. Quote, backslash and what is below U+0020 are escaped, in the short form where there
+/// is one; the rest stays as it is.
 /// Errors   format_errc::json_not_utf8, and then `out` is unchanged.
 /// Threads  safe on distinct strings.
 inline void append_json_string(std::string& out, std::string_view text) {

@@ -34,13 +34,13 @@ struct safetensors_layout_options {
   safetensors_limits limits{};
 };
 
-/// A whole file but its data: a pure function of the arguments, so every rank computes it alone. Tensors lie in the order given,
-/// one after the other; who wants each aligned to its own dtype orders them by falling size. Accepted by parse_safetensors_header
-/// under the same limits, always.
+/// A whole file but its data: a pure function of the arguments, so every rank computes it alone. Tensors lie in the
+/// order given, one after the other; who wants each aligned to its own dtype orders them by falling size. Accepted by
+/// parse_safetensors_header under the same limits, always.
 class safetensors_layout {
  public:
-  /// Errors   format_errc, the code with which the reader would refuse the file (reserved_name for a tensor called __metadata__);
-  ///          errc::invalid_option for the alignment. The detail names the tensor.
+  /// Errors   format_errc, the code with which the reader would refuse the file (reserved_name for a tensor called
+  ///          __metadata__); errc::invalid_option for the alignment. The detail names the tensor.
   /// Threads  safe.
   /// Cost     n log n in the tensors; the text of the header, once.
   explicit safetensors_layout(std::span<safetensors_tensor const> tensors, safetensors_metadata metadata = {},

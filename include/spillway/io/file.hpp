@@ -19,7 +19,7 @@
 
 namespace spillway::inline v0 {
 
-/// Owns an open file of `FS`; the FileSystem outlives it. Every failure throws spillway::error with call, path and errno.
+/// Owns an open file of `FS`; the FileSystem outlives it. A failure throws spillway::error with call, path and errno.
 /// Threads  one at a time for the calls that change it (move, close); the others are as safe as the FileSystem's.
 template <FileSystem FS = posix_file_system>
 class file {

@@ -27,25 +27,26 @@ struct call_result {
 /// Semantics the compiler can't check: each call is at most one system call and may do less than asked (short count, EINTR);
 /// read and write carry their own offset; lock() is exclusive, does not wait and dies with the handle.
 template <class F>
-concept FileSystem = std::movable<F> && requires(F& fs, char const* path, file_handle f, std::byte* to, std::byte const* from,
-                                                 std::size_t n, std::uint64_t offset, std::vector<std::string>& names) {
-  { fs.open(path, 0, 0U) } -> std::same_as<call_result>;          // (path, O_ flags, mode) -> handle id
+concept FileSystem = std::movable<F> &&
+    requires(F& fs, char const* path, file_handle f, std::byte* to, std::byte const* from, std::size_t n,
+             std::uint64_t offset, std::vector<std::string>& names) {
+  { fs.open(path, 0, 0U) } -> std::same_as<call_result>;  // (path, O_ flags, mode) -> handle id
   { fs.close(f) } -> std::same_as<call_result>;
   { fs.read(f, to, n, offset) } -> std::same_as<call_result>;     // pread
   { fs.write(f, from, n, offset) } -> std::same_as<call_result>;  // pwrite
   { fs.size(f) } -> std::same_as<call_result>;
-  { fs.allocate(f, offset) } -> std::same_as<call_result>;        // blocks for [0, n) exist and n is the size at least
+  { fs.allocate(f, offset) } -> std::same_as<call_result>;  // blocks for [0, n) exist and n is the size at least
   { fs.truncate(f, offset) } -> std::same_as<call_result>;
-  { fs.sync_data(f) } -> std::same_as<call_result>;               // fdatasync
-  { fs.sync(f) } -> std::same_as<call_result>;                    // fsync; of a directory: its entries
-  { fs.lock(f) } -> std::same_as<call_result>;                    // -EWOULDBLOCK when another holds it
-  { fs.direct_alignment(f) } -> std::same_as<call_result>;        // of a file open with O_DIRECT, for memory and offsets
+  { fs.sync_data(f) } -> std::same_as<call_result>;         // fdatasync
+  { fs.sync(f) } -> std::same_as<call_result>;              // fsync; of a directory: its entries
+  { fs.lock(f) } -> std::same_as<call_result>;              // -EWOULDBLOCK when another holds it
+  { fs.direct_alignment(f) } -> std::same_as<call_result>;  // of a file open with O_DIRECT, for memory and offsets
   { fs.make_directory(path, 0U) } -> std::same_as<call_result>;
   { fs.rename(path, path) } -> std::same_as<call_result>;
   { fs.rename_exclusive(path, path) } -> std::same_as<call_result>;  // -EEXIST when the target is there, even if empty
   { fs.unlink(path) } -> std::same_as<call_result>;
   { fs.remove_directory(path) } -> std::same_as<call_result>;
-  { fs.list(path, names) } -> std::same_as<call_result>;          // without . and ..
+  { fs.list(path, names) } -> std::same_as<call_result>;  // without . and ..
 };
 
 }  // namespace spillway::inline v0

@@ -54,9 +54,9 @@ struct huge_buffer_options {
   bytes quantum{2ULL << 20U};  ///< held bytes are a multiple of it; a power of two, a page at least
 };
 
-/// Owns one anonymous mapping, zeroed, aligned to 2 MiB (under 2 MiB: to a page), touched at construction so that no page is
-/// first met in a step. An inaccessible page on either side catches overruns and keeps the kernel from merging the mapping
-/// with a neighbour, so that the report counts this buffer only.
+/// Owns one anonymous mapping, zeroed, aligned to 2 MiB (under 2 MiB: to a page), touched at construction so that no
+/// page is first met in a step. An inaccessible page on either side catches overruns and keeps the kernel from merging
+/// the mapping with a neighbour, so that the report counts this buffer only.
 /// Errors   what mmap said, with the bytes wanted; invalid_option.
 /// Threads  as a plain value.
 class huge_buffer {

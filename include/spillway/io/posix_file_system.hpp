@@ -43,8 +43,8 @@ class posix_file_system {
     if (::fstat(f.id, &about) != 0) return {-std::int64_t{errno}};
     return {about.st_size};
   }
-  /// fallocate(2), not posix_fallocate(3), which writes a byte a block where the file system cannot: -EOPNOTSUPP tells the
-  /// caller, who knows whether writing is worth it.
+  /// fallocate(2), not posix_fallocate(3), which writes a byte a block where the file system cannot: -EOPNOTSUPP tells
+  /// the caller, who knows whether writing is worth it.
   [[nodiscard]] static call_result allocate(file_handle f, std::uint64_t n) noexcept {
     if (n == 0) return {};
     return result(::fallocate(f.id, 0, 0, static_cast<off_t>(n)));
@@ -71,8 +71,8 @@ class posix_file_system {
   [[nodiscard]] static call_result rename(char const* from, char const* to) noexcept {
     return result(std::rename(from, to));
   }
-  /// Where the kernel or the file system lacks RENAME_NOREPLACE: a check, then a rename (two calls, and a window between
-  /// them that only a file system without the flag has).
+  /// Where the kernel or the file system lacks RENAME_NOREPLACE: a check, then a rename (two calls, and a window
+  /// between them that only a file system without the flag has).
   [[nodiscard]] static call_result rename_exclusive(char const* from, char const* to) noexcept {
     call_result const outcome = result(::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
     if (outcome.error() != EINVAL && outcome.error() != ENOSYS) return outcome;

@@ -19,7 +19,7 @@
 
 namespace spillway::inline v0 {
 
-/// A TransferEngine that a probed_engine can try: `probe()` is empty when it works on this machine, else why it does not.
+/// A TransferEngine that a probed_engine can try: `probe()` is empty when it works on this machine, else why not.
 template <class E>
 concept ProbedCandidate = TransferEngine<E> && requires {
   typename E::options_type;
@@ -28,8 +28,8 @@ concept ProbedCandidate = TransferEngine<E> && requires {
   requires std::constructible_from<E, typename E::options_type>;
 };
 
-/// The first of `Candidates` whose probe and constructor succeed. All share one FileSystem type and one transfer type, so a
-/// call costs one branch.
+/// The first of `Candidates` whose probe and constructor succeed. All share one FileSystem type and one transfer type,
+/// so a call costs one branch.
 /// Threads  as the candidate's.
 template <ProbedCandidate First, ProbedCandidate... Rest>
 class probed_engine {

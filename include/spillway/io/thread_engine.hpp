@@ -155,7 +155,7 @@ class thread_engine_core {
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
         continue;
       }
-      // A direct read that ends in the middle of a block goes on at an unaligned offset, which is EINVAL, not end of file.
+      // A direct read that ends in the middle of a block goes on at an unaligned offset: EINVAL, not end of file.
       if (call.error() == EINVAL && !op.writes && piece.moved != 0) {
         call_result const size = fs_.size(op.file.handle);
         if (size.ok() && piece.position() >= static_cast<std::uint64_t>(size.value)) return errc::short_transfer;
@@ -179,8 +179,8 @@ class thread_engine_core {
 
 }  // namespace detail
 
-/// pread and pwrite on a fixed number of threads, through the FileSystem seam. No allocation once as many transfers have been
-/// in flight as ever will be.
+/// pread and pwrite on a fixed number of threads, through the FileSystem seam. No allocation once as many transfers
+/// have been in flight as ever will be.
 /// Threads  safe: transfers may start and end on any thread.
 template <FileSystem FS = posix_file_system>
 class thread_engine {
@@ -188,7 +188,7 @@ class thread_engine {
   using file_system_type = FS;
   using options_type = thread_engine_options;
 
-  // Templates, since clang 14 instantiates a constrained constructor with the class: a FileSystem need not have a default.
+  // Templates, since clang 14 instantiates a constrained constructor with the class. A FileSystem may lack a default.
   template <std::default_initializable F = FS>
   thread_engine() : thread_engine(thread_engine_options{}, F{}) {}
   template <std::default_initializable F = FS>

@@ -2,14 +2,14 @@
 /// The policy seam "how bytes move between memory and a file". Requirements table: io/README.md.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+#include <spillway/core/transfer_concept.hpp>
+#include <spillway/io/file_system_concept.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
-
-#include <spillway/core/bytes.hpp>
-#include <spillway/core/transfer_concept.hpp>
-#include <spillway/io/file_system_concept.hpp>
 
 namespace spillway::inline v0 {
 

@@ -49,7 +49,7 @@ class chunk_plan {
   chunk_plan() = default;
   /// Cut `partition` into chunks of at most `elements` (rounded down to blocks); a tensor whose group has granularity::tensor
   /// is never cut: one that is larger gets a chunk of its own.
-  /// `by_group` gives the granularity of each group; groups beyond its end are by element.
+  /// `by_group` gives the granularity of each group; groups beyond its end are as the last one, by element when it is empty.
   /// Errors  errc::invalid_option when `elements` is under one block; errc::layout_mismatch when the partition cuts a tensor
   ///         that may not be cut.
   chunk_plan(parameter_layout const& layout, std::uint64_t elements, std::span<granularity const> by_group = {},
@@ -68,7 +68,7 @@ class chunk_plan {
       std::uint64_t const to = std::min(end, partition.last);
       if (from >= to) continue;
       std::uint32_t const group = layout[tensor].group;
-      bool const whole = group < by_group.size() && by_group[group] == granularity::tensor;
+      bool const whole = !by_group.empty() && (group < by_group.size() ? by_group[group] : by_group.back()) == granularity::tensor;
       if (whole && (from != begin || to != end)) {
         throw error{errc::layout_mismatch,
                     {.where = "chunk_plan", .detail = "the partition cuts tensor " + layout[tensor].name + ", which must stay whole"}};

@@ -53,8 +53,8 @@ class parameter_layout {
       std::uint64_t end = 0;
       bool fits = true;
       for (std::uint64_t const extent : tensor.shape) fits = fits && checked_multiply(count, extent, count);
-      // Twelve bytes of state an element and more must still fit 64 bits of file offset.
-      if (!fits || count > (std::uint64_t{1} << 56U) || !checked_add(block, blocks_for(count), end)) {
+      // 2^56 elements in all: the state of each, tens of bytes, must still fit 64 bits of file offset.
+      if (!fits || !checked_add(block, blocks_for(count), end) || end > (std::uint64_t{1} << 46U)) {
         refuse(tensor.name, "has more elements than this library can count");
       }
       places_.push_back({block, count});
@@ -86,9 +86,9 @@ class parameter_layout {
     return sum;
   }
   /// One more than the largest group number; 0 when there are no tensors.
-  [[nodiscard]] std::uint32_t groups() const noexcept {
-    std::uint32_t most = 0;
-    for (auto const& tensor : tensors_) most = tensor.group + 1 > most ? tensor.group + 1 : most;
+  [[nodiscard]] std::uint64_t groups() const noexcept {
+    std::uint64_t most = 0;
+    for (auto const& tensor : tensors_) most = tensor.group >= most ? std::uint64_t{tensor.group} + 1 : most;
     return most;
   }
   /// FNV-1a over names, shapes, dtypes and groups, in order: equal layouts have equal hashes.

@@ -2,6 +2,7 @@
 /// What one step moved over each link, how long each resource worked, and which one bound it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -40,7 +41,7 @@ struct link_bytes {
   }
 };
 
-/// One optimizer step. Sums of reports are reports: += adds.
+/// One optimizer step. += adds what was moved and how long it took, and keeps the later update; skipped, norm and clip stay.
 struct step_report {
   std::uint64_t update = 0;      ///< number of the update; of a skipped step: the one that did not happen
   bool skipped = false;          ///< a gradient was not finite: no byte of state changed
@@ -63,7 +64,7 @@ struct step_report {
     return static_cast<resource>(most);
   }
   step_report& operator+=(step_report const& other) noexcept {
-    update = other.update;
+    update = std::max(update, other.update);
     elements += other.elements;
     file += other.file;
     memory += other.memory;

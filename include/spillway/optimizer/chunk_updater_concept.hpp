@@ -32,7 +32,7 @@ struct run_view {
 /// One chunk where it is updated.
 struct chunk_view {
   std::span<std::byte* const> arrays{};  ///< start of each stored array
-  std::span<run_view const> runs{};
+  std::span<run_view const> runs{};      ///< in order of their offsets
 };
 
 /// What holds for every chunk of one step.
@@ -45,11 +45,13 @@ struct update_scalars {
 struct updater_schema {
   std::string kernel{};                     ///< name of the update rule
   std::vector<stored_array> arrays{};       ///< the fp32 master first
-  std::vector<granularity> by_group{};      ///< groups beyond the end are by element
+  std::vector<granularity> by_group{};      ///< groups beyond the end are as the last one, by element when it is empty
   unsigned passes = 1;                      ///< over a chunk's state
   rounding rule = rounding::nearest_even;   ///< of the narrow parameter
   bool needs_parameter = false;             ///< the narrow parameter must be there before the update
   bool on_device = false;                   ///< the chunk must be in device memory and the stream the device's
+  std::uint64_t groups = 0;                 ///< group numbers that it has hyper-parameters for; 0: any
+  bytes scratch_per_element{};              ///< that it allocates besides, for each element of the largest chunk
 };
 
 /// Updates chunks where their bytes are.

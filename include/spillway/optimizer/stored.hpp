@@ -31,6 +31,7 @@ struct storage_of<stored<K, Rule, Codecs...>> {
   using codecs = std::tuple<Codecs...>;
   static constexpr rounding rule = Rule;
   static constexpr bool needs_parameter = (Codecs::needs_parameter || ...);
+  static constexpr bool all_plain = (std::same_as<Codecs, float32> && ...);
   static K const& bare(stored<K, Rule, Codecs...> const& s) noexcept { return s.kernel; }
 
   static std::vector<stored_array> arrays() {

@@ -19,7 +19,9 @@ namespace spillway::inline v0 {
 
 namespace detail {
 template <class T>
-struct stack_of {
+struct stack_of {};
+template <MemoryTier T>
+struct stack_of<T> {
   using type = tier_stack<T>;
   static type make(T tier) { return type{share<T>{1.0, std::move(tier)}}; }
 };

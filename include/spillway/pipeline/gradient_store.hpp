@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,8 @@ class tensor_offsets {
 };
 
 /// Host memory that the gradients of this layout take.
-[[nodiscard]] inline bytes gradient_store_bytes(parameter_layout const& layout, bool several_micro_batches) {
-  return tensor_offsets(layout, false).total() + (several_micro_batches ? tensor_offsets(layout, true).total() : bytes{});
+[[nodiscard]] inline bytes gradient_store_bytes(parameter_layout const& layout, unsigned micro_batches) {
+  return tensor_offsets(layout, false).total() + (micro_batches > 1 ? tensor_offsets(layout, true).total() : bytes{});
 }
 
 /// Narrow gradients of one micro-batch, and with several an fp32 sum of those before: folded in the order in which they came.
@@ -46,21 +47,22 @@ class tensor_offsets {
 template <Device D>
 class gradient_store {
  public:
-  gradient_store(parameter_layout const& layout, D& device, bool several_micro_batches)
-      : layout_(&layout), device_(&device), narrow_at_(layout, false), wide_at_(layout, true), narrow_(narrow_at_.total()),
-        wide_(several_micro_batches ? wide_at_.total() : bytes{}), tensors_(layout.size()), stream_(device.make_stream()) {}
+  gradient_store(parameter_layout const& layout, D& device, unsigned micro_batches)
+      : layout_(&layout), device_(&device), micro_batches_(micro_batches), narrow_at_(layout, false), wide_at_(layout, true),
+        narrow_(narrow_at_.total()), wide_(micro_batches > 1 ? wide_at_.total() : bytes{}), tensors_(layout.size()),
+        stream_(device.make_stream()) {}
 
   /// Take one tensor's gradient of one micro-batch from device memory, once `ready` is done. Returns at once with the event
   /// after which the source may be overwritten.
-  /// Errors  errc::invalid_option for a second micro-batch when only one was planned.
+  /// Errors  errc::invalid_option for more micro-batches than planned.
   typename D::event accumulate(std::size_t tensor, std::byte const* gradient, typename D::event const& ready) {
     entry& e = tensors_[tensor];
+    if (e.batches == micro_batches_) {
+      throw error{errc::invalid_option, {.where = "gradient_store accumulate",
+                                         .detail = "tensor " + (*layout_)[tensor].name + " got more micro-batches than the " +
+                                                   std::to_string(micro_batches_) + " of pipeline_options.micro_batches"}};
+    }
     if (e.batches > 0) {
-      if (wide_.size().count == 0 && layout_->elements(tensor) != 0) {
-        throw error{errc::invalid_option, {.where = "gradient_store accumulate",
-                                           .detail = "tensor " + (*layout_)[tensor].name +
-                                                     " got a second micro-batch; pipeline_options.micro_batches says 1"}};
-      }
       e.landed.wait();
       fold(tensor);
     }
@@ -68,6 +70,7 @@ class gradient_store {
     device_->wait(stream_, ready);
     device_->copy_to_host(stream_, {narrow_.data() + narrow_at_[tensor], size.count}, gradient);
     e.landed = device_->record(stream_);
+    e.unfolded = true;
     ++e.batches;
     moved_ += size;
     return e.landed;
@@ -121,7 +124,7 @@ class gradient_store {
   }
   /// Forget all gradients; bytes moved since the last clear.
   bytes clear() noexcept {
-    for (entry& e : tensors_) e.batches = 0, e.has_sum = false;
+    for (entry& e : tensors_) e.batches = 0, e.has_sum = e.unfolded = false;
     return std::exchange(moved_, bytes{});
   }
   [[nodiscard]] bytes held() const noexcept { return narrow_.size() + wide_.size(); }
@@ -130,6 +133,7 @@ class gradient_store {
   struct entry {
     unsigned batches = 0;
     bool has_sum = false;
+    bool unfolded = false;  // the narrow gradient is not yet part of the sum: a step may settle, fail and settle again
     typename D::event landed{};
   };
   [[nodiscard]] bool summed(std::size_t tensor) const noexcept { return tensors_[tensor].batches > 1; }
@@ -138,6 +142,7 @@ class gradient_store {
   }
   // The first narrow gradient becomes the sum, later ones are added.
   void fold(std::size_t tensor) noexcept {
+    if (!std::exchange(tensors_[tensor].unfolded, false)) return;
     float_environment const exact;
     auto* const sum = reinterpret_cast<float*>(wide_.data() + wide_at_[tensor]);
     bool const first = !std::exchange(tensors_[tensor].has_sum, true);
@@ -157,6 +162,7 @@ class gradient_store {
 
   parameter_layout const* layout_;
   D* device_;
+  unsigned micro_batches_;
   tensor_offsets narrow_at_;
   tensor_offsets wide_at_;
   huge_buffer narrow_;

@@ -82,7 +82,10 @@ class memory_plan {
 inline void add_pipeline(memory_plan& plan, parameter_layout const& layout, updater_schema const& schema, chunk_plan const& chunks,
                          pipeline_options const& options) {
   plan.add(budget::host, "staging slots", options.slots * slot_size(schema, chunks));
-  plan.add(budget::host, "gradients", gradient_store_bytes(layout, options.micro_batches > 1));
+  plan.add(budget::host, "gradients", gradient_store_bytes(layout, options.micro_batches));
+  if (bytes const scratch = chunks.largest() * block_elements * schema.scratch_per_element; scratch.count != 0) {
+    plan.add(budget::host, "updater scratch", scratch);
+  }
   if (schema.needs_parameter) plan.add(budget::host, "parameter mirror", tensor_offsets(layout, false).total());
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include <spillway/observe/step_report.hpp>
 #include <spillway/optimizer/host_updater.hpp>
 #include <spillway/pipeline/detail/chunk_mover.hpp>
+#include <spillway/pipeline/detail/pipeline_checks.hpp>
 #include <spillway/scheduler/sequential_scheduler.hpp>
 
 namespace spillway::inline v0 {
@@ -29,15 +29,15 @@ template <TierOrStack Tiers, ChunkUpdater Updater = host_updater<adamw_kernel>, 
 class offload_pipeline {
  public:
   /// Allocates everything that it will ever hold. `device` outlives it.
-  /// Errors  errc::invalid_option (fewer than 2 slots, chunk under one block); what tiers and memory say;
-  ///         errc::unsupported when the updater works on the device or makes several passes.
+  /// Errors  errc::invalid_option (fewer than 2 slots, chunk under one block, a group that the updater does not know);
+  ///         what tiers and memory say; errc::unsupported when the updater works on the device or makes several passes.
   offload_pipeline(parameter_layout layout, D& device, Tiers tiers, Updater updater = Updater{}, Scheduler scheduler = Scheduler{},
                    pipeline_options options = {})
-      : layout_(std::move(layout)), updater_(checked(std::move(updater), options)), scheduler_(std::move(scheduler)),
+      : layout_(checked(std::move(layout), updater, options)), updater_(std::move(updater)), scheduler_(std::move(scheduler)),
         pool_(options.pool ? options.pool : std::make_shared<thread_pool>()),
         chunks_(layout_, options.chunk_elements, updater_.schema().by_group),
         mover_(layout_, chunks_, updater_.schema(), device, std::move(tiers), options),
-        gradients_(layout_, device, options.micro_batches > 1), steps_(layout_.size(), 0), order_(chunks_.size()) {
+        gradients_(layout_, device, options.micro_batches), steps_(layout_.size(), 0), order_(chunks_.size()) {
     walk_.reserve(chunks_.size());
   }
   offload_pipeline(offload_pipeline const&) = delete;
@@ -55,15 +55,15 @@ class offload_pipeline {
   template <class Fill>
   void initialise(Fill&& fill) {
     poisoned_ = true;
-    std::vector<float> values;
     std::vector<float const*> masters;
     auto& slot = mover_.slots()[0];
+    mover_.settle(mover_.slots()[1]);
+    auto* const values = reinterpret_cast<float*>(mover_.slots()[1].parameters);  // 4 B an element, and idle here
     for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
-      values.resize(chunks_[c].elements());
       masters.clear();
       for (run const& r : chunks_[c].runs) {
-        fill(r.tensor, r.first, std::span<float>{values.data() + r.offset, r.count});
-        masters.push_back(values.data() + r.offset);
+        fill(r.tensor, r.first, std::span<float>{values + r.offset, r.count});
+        masters.push_back(values + r.offset);
       }
       mover_.settle(slot);
       mover_.place(slot, c);
@@ -89,19 +89,17 @@ class offload_pipeline {
   /// One optimizer step over every tensor that has a gradient: unscale, clip by the global norm, update, write back, send the new
   /// narrow parameters to the device. Returns when all of that is done. If a gradient is not finite on any rank, nothing changes
   /// and the report says skipped.
-  /// Errors  errc::gradient_missing; errc::invalid_option (loss scale, order of the scheduler); what tiers and device throw: if a
-  ///         chunk may have changed the state is then poisoned, and only initialise or an import helps.
+  /// Errors  errc::gradient_missing; errc::invalid_option (step options, order of the scheduler); what tiers and device throw: if
+  ///         a chunk may have changed the state is then poisoned, and only initialise or an import helps.
   template <Communicator C>
   step_report step(step_options const& options, C& ranks) {
     refuse_poisoned();
     if (!gradients_.any()) throw error{errc::gradient_missing, {.where = "offload_pipeline step"}};
-    if (!(options.loss_scale > 0) || std::bit_cast<std::uint64_t>(options.loss_scale) >= 0x7ff0000000000000U) {
-      throw error{errc::invalid_option, {.where = "offload_pipeline step", .detail = "loss_scale must be finite and above 0"}};
-    }
+    detail::require_step(options);
     float_environment const exact;
-    drop_counts();  // what moved between steps (saves, digests) is not of this one
     step_report report;
-    report.update = update_ + 1;
+    mover_.report(report);  // what moved between steps (saves, digests) is not of this one
+    report = {.update = update_ + 1};
     double const began = seconds_now();
     timed(resource::device_to_host, "gradients", 0, [&] { gradients_.settle(); });
     gradient_sum sum;
@@ -131,7 +129,6 @@ class offload_pipeline {
                         report.waited_for_read, report.waited_for_write});
     return report;
   }
-
   step_report step(step_options const& options) {
     single_process alone;
     return step(options, alone);
@@ -199,28 +196,25 @@ class offload_pipeline {
   }
 
  private:
-  static Updater checked(Updater updater, pipeline_options const& options) {
-    auto const refuse = [](errc code, char const* why) { throw error{code, {.where = "offload_pipeline", .detail = why}}; };
-    if (options.slots < 2) refuse(errc::invalid_option, "fewer than 2 slots: one is read while another is written");
-    if (options.micro_batches == 0) refuse(errc::invalid_option, "micro_batches is 0");
-    if (updater.schema().on_device) refuse(errc::unsupported, "an updater that works on the device");
-    if (updater.schema().passes != 1) refuse(errc::unsupported, "an update rule of several passes");
-    return updater;
+  static parameter_layout checked(parameter_layout layout, Updater const& updater, pipeline_options const& options) {
+    detail::require_pipeline(layout, updater.schema(), options);
+    return layout;
   }
   void refuse_poisoned() const {
     if (poisoned_) {
       throw error{errc::poisoned, {.where = "offload_pipeline", .detail = "initialise it, or restore a checkpoint"}};
     }
   }
-  void drop_counts() noexcept {
-    step_report unwanted;
-    mover_.report(unwanted);
-  }
   template <class Work>
   void timed(resource where, char const* what, std::uint32_t number, Work const& work) {
     double const began = seconds_now();
     mover_.begin(where);
-    work();
+    try {
+      work();
+    } catch (...) {
+      mover_.end(where, what, number, began);
+      throw;
+    }
     mover_.end(where, what, number, began);
   }
 

@@ -2,6 +2,11 @@
 /// The kinds of member that a checkpoint can hold by itself, and how each shows its bytes.
 #pragma once
 
+#include <spillway/core/bf16.hpp>
+#include <spillway/core/bytes.hpp>
+#include <spillway/core/config.hpp>
+#include <spillway/core/dtype.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,11 +18,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/bf16.hpp>
-#include <spillway/core/bytes.hpp>
-#include <spillway/core/config.hpp>
-#include <spillway/core/dtype.hpp>
 
 namespace spillway::inline v0 {
 
@@ -60,9 +60,9 @@ transient(T&) -> transient<T&>;
 struct leaf_description {
   std::string name{};  ///< members' names from the outside in, joined by '/'
   leaf_kind kind = leaf_kind::scalar;
-  dtype type = dtype::u8;               ///< of one element; u8 for strings and opaque bytes
-  std::vector<std::uint64_t> shape{};   ///< empty for a scalar
-  bool resizable = false;               ///< the length belongs to the value, not to the schema
+  dtype type = dtype::u8;              ///< of one element; u8 for strings and opaque bytes
+  std::vector<std::uint64_t> shape{};  ///< empty for a scalar
+  bool resizable = false;              ///< the length belongs to the value, not to the schema
   friend bool operator==(leaf_description const&, leaf_description const&) = default;
 };
 
@@ -108,9 +108,13 @@ template <class T>
   requires(is_element<T>)
 struct leaf_access<T> {
   static leaf_description describe(T const&) { return {.kind = leaf_kind::scalar, .type = element_dtype<T>()}; }
-  static std::span<std::byte const> view(T const& value) noexcept { return std::as_bytes(std::span<T const, 1>{&value, 1}); }
+  static std::span<std::byte const> view(T const& value) noexcept {
+    return std::as_bytes(std::span<T const, 1>{&value, 1});
+  }
   static void prepare(T&, std::size_t) noexcept {}
-  static void assign(T& value, std::span<std::byte const> from) noexcept { copy_elements(std::span<T>{&value, 1}, from); }
+  static void assign(T& value, std::span<std::byte const> from) noexcept {
+    copy_elements(std::span<T>{&value, 1}, from);
+  }
 };
 
 template <class T>
@@ -118,7 +122,9 @@ template <class T>
 struct leaf_access<T> {
   using number = std::underlying_type_t<T>;
   static leaf_description describe(T const&) { return {.kind = leaf_kind::scalar, .type = element_dtype<number>()}; }
-  static std::span<std::byte const> view(T const& value) noexcept { return std::as_bytes(std::span<T const, 1>{&value, 1}); }
+  static std::span<std::byte const> view(T const& value) noexcept {
+    return std::as_bytes(std::span<T const, 1>{&value, 1});
+  }
   static void prepare(T&, std::size_t) noexcept {}
   static void assign(T& value, std::span<std::byte const> from) noexcept {
     number raw{};
@@ -164,7 +170,9 @@ struct leaf_access<std::array<T, N>> {
   static leaf_description describe(std::array<T, N> const&) {
     return {.kind = leaf_kind::tensor, .type = element_dtype<T>(), .shape = {N}};
   }
-  static std::span<std::byte const> view(std::array<T, N> const& value) noexcept { return std::as_bytes(std::span{value}); }
+  static std::span<std::byte const> view(std::array<T, N> const& value) noexcept {
+    return std::as_bytes(std::span{value});
+  }
   static void prepare(std::array<T, N>&, std::size_t) noexcept {}
   static void assign(std::array<T, N>& value, std::span<std::byte const> from) noexcept {
     copy_elements(std::span<T>{value}, from);
@@ -197,6 +205,8 @@ inline constexpr bool is_view<tensor_leaf<T>> = true;
 
 /// A member that a checkpoint stores by itself.
 template <class T>
-concept StateLeaf = requires(T const& value) { detail::leaf_access<T>::describe(value); };
+concept StateLeaf = requires(T const& value) {
+  detail::leaf_access<T>::describe(value);
+};
 
 }  // namespace spillway::inline v0

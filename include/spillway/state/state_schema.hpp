@@ -2,13 +2,13 @@
 /// The names and types of a training state, without its values: what two states must share for one to continue the other.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <span>
-#include <vector>
-
 #include <spillway/core/digest.hpp>
 #include <spillway/state/leaf.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace spillway::inline v0 {
 

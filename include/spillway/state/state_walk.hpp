@@ -2,14 +2,14 @@
 /// Goes through a training state to its leaves, and refuses to compile when a member is not decided.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/state/leaf.hpp>
+#include <spillway/state/training_state_concept.hpp>
+
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-
-#include <spillway/core/error.hpp>
-#include <spillway/state/leaf.hpp>
-#include <spillway/state/training_state_concept.hpp>
 
 namespace spillway::inline v0 {
 
@@ -30,26 +30,28 @@ class state_walker {
     if constexpr (is_transient<member_type>) {
       static_cast<void>(member);
     } else {
+      static_assert(std::is_lvalue_reference_v<T> || is_view<member_type>,
+                    "visit_state passed a temporary: visit(\"name\", member) needs the member itself");
+      static_assert(!std::is_const_v<std::remove_reference_t<T>> || is_view<member_type>,
+                    "visit_state passed a const member: restore could not fill it; declare visit_state without const");
       if (name.empty() || name.find('/') != std::string_view::npos) {
         throw error{errc::invalid_option,
-                    {.where = "visit_state", .detail = "member \"" + prefix_ + std::string(name) +
-                                                       "\": a name is not empty and has no '/', which joins names"}};
+                    {.where = "visit_state",
+                     .detail = "member \"" + prefix_ + std::string(name) +
+                               "\": a name is not empty and has no '/', which joins names"}};
       }
       std::string full = prefix_ + std::string(name);
       if constexpr (requires { (*handler_)(std::string{}, member); }) {
-        static_assert(std::is_lvalue_reference_v<T> || is_view<member_type>,
-                      "visit_state passed a temporary: visit(\"name\", member) needs the member itself");
-        static_assert(!std::is_const_v<std::remove_reference_t<T>> || is_view<member_type>,
-                      "visit_state passed a const member: restore could not fill it; declare visit_state without const");
         (*handler_)(std::move(full), member);
       } else if constexpr (TrainingState<member_type>) {
         state_walker const inner{*handler_, full + '/'};
         visit_members(member, inner);
       } else {
-        static_assert(state_member_is_decided<member_type>,
-                      "this member of a training state is neither saved nor declared transient: make it a scalar, std::string, "
-                      "std::vector, std::array or tensor_leaf of numbers, std::vector<std::byte>, a type with visit_state (or an "
-                      "aggregate of at most 16 such members), or write transient(member)");
+        static_assert(
+            state_member_is_decided<member_type>,
+            "this member of a training state is neither saved nor declared transient: make it a scalar, std::string, "
+            "std::vector, std::array or tensor_leaf of numbers, std::vector<std::byte>, a type with visit_state (or an "
+            "aggregate of at most 16 such members), or write transient(member)");
       }
     }
   }

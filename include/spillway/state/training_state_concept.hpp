@@ -2,14 +2,14 @@
 /// A type that declares what must be saved for the run to go on. Requirements table: state/README.md.
 #pragma once
 
+#include <spillway/state/detail/aggregate_members.hpp>
+#include <spillway/state/leaf.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include <spillway/state/detail/aggregate_members.hpp>
-#include <spillway/state/leaf.hpp>
 
 namespace spillway::inline v0 {
 
@@ -24,7 +24,9 @@ struct state_probe {
 namespace state_hook {
 void visit_state() = delete;  // so that only what argument-dependent lookup finds is a hook
 template <class V, class T>
-concept found = requires(V& visit, T& state) { visit_state(visit, state); };
+concept found = requires(V& visit, T& state) {
+  visit_state(visit, state);
+};
 template <class V, class T>
 constexpr void call(V& visit, T& state) {
   visit_state(visit, state);
@@ -32,11 +34,14 @@ constexpr void call(V& visit, T& state) {
 }  // namespace state_hook
 
 template <class T>
-concept MemberVisited = requires(T& state, state_probe& visit) { state.visit_state(visit); };
+concept MemberVisited = requires(T& state, state_probe& visit) {
+  state.visit_state(visit);
+};
 template <class T>
 concept HookVisited = state_hook::found<state_probe, T>;
 template <class T>
-concept AggregateVisited = std::is_aggregate_v<T> && std::is_class_v<T> && count_members<T>() <= most_members;
+concept AggregateVisited = std::is_aggregate_v<T> && std::is_class_v<T> && count_members<T>()
+<= most_members;
 
 }  // namespace detail
 

@@ -207,7 +207,8 @@ class memory_tier_check {
 
 }  // namespace detail
 
-/// Tries the laws of MemoryTier on `tier`, which can hold 512 KiB. The broken laws, each with what was seen; empty: it passes.
+/// Tries the laws of MemoryTier on `tier`, which can hold 512 KiB. The broken laws, each with what was seen; empty: it
+/// passes.
 /// Errors  none of the tier's: what it throws is a broken law.
 template <MemoryTier Tier>
 [[nodiscard]] std::vector<std::string> check_memory_tier(Tier& tier) {

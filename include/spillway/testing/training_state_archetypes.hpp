@@ -2,10 +2,10 @@
 /// The least that a TrainingState may be, in each of its three forms, and near misses.
 #pragma once
 
+#include <spillway/state/training_state_concept.hpp>
+
 #include <cstdint>
 #include <string>
-
-#include <spillway/state/training_state_concept.hpp>
 
 namespace spillway::inline v0::testing {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a TransferEngine promises beyond what the compiler checks, as a list of broken laws. For users' own engines too.
+/// What a TransferEngine promises beyond what the compiler checks, as a list of broken laws. For users' own engines
+/// too.
 #pragma once
 
 #include <spillway/core/bytes.hpp>
@@ -173,9 +174,9 @@ class transfer_engine_check {
     std::vector<write_token> writing;  // the same bytes again and again: too much to be over by chance
     for (std::size_t i = 0; i < 16; ++i) writing.push_back(engine_->write(f.reference(), {}, wanted));
     engine_->drain();
+    laws_.expect(contents(f, {}, wanted.size()) == wanted, "drain() returned before the last byte was written");
     laws_.expect(writing.back().poll(), "the last token is not done after drain()");
     for (write_token& w : writing) laws_.expect(w.poll(), "a token is not done after drain()");
-    laws_.expect(contents(f, {}, wanted.size()) == wanted, "drain() returned before the last byte was written");
     engine_->drain();
   }
   void threads() {
@@ -237,8 +238,8 @@ class transfer_engine_check {
 
 }  // namespace detail
 
-/// Tries the laws of TransferEngine on `engine`, and ends it, with one file in `directory` of 10 MiB at most, which is buffered
-/// and is named spillway-conformance. The broken laws, each with what was seen; empty: it passes.
+/// Tries the laws of TransferEngine on `engine`, and ends it, with one file in `directory` of 10 MiB at most, which is
+/// buffered and is named spillway-conformance. The broken laws, each with what was seen; empty: it passes.
 /// Errors  none of the engine's: what it throws is a broken law.
 template <TransferEngine Engine>
 [[nodiscard]] std::vector<std::string> check_transfer_engine(Engine engine, std::string const& directory) {

@@ -2,17 +2,17 @@
 /// The MemoryTier in device memory, reached by copies over the link.
 #pragma once
 
+#include <spillway/core/config.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/device/device_concept.hpp>
+#include <spillway/tier/memory_tier_concept.hpp>
+
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <span>
 #include <system_error>
 #include <utility>
-
-#include <spillway/core/config.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/device/device_concept.hpp>
-#include <spillway/tier/memory_tier_concept.hpp>
 
 namespace spillway::inline v0 {
 

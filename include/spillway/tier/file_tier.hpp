@@ -52,9 +52,10 @@ struct file_tier_report {
   std::size_t swept = 0;  ///< files of dead processes that were removed at the start
 };
 
-/// A region is a file of its own, with its blocks allocated, open and locked until it is deallocated. Files are removed at an
-/// orderly end; those of a killed process by the next file_tier in the same directory. A region's padding up to
-/// `traits.alignment` belongs to it: a transfer may reach round_up(size, alignment). A fresh region reads as zeros.
+/// A region is a file of its own, with its blocks allocated, open and locked until it is deallocated. Files are
+/// removed at an orderly end; those of a killed process by the next file_tier in the same directory. A region's
+/// padding up to `traits.alignment` belongs to it: a transfer may reach round_up(size, alignment). A fresh region
+/// reads as zeros.
 /// Threads  allocate, deallocate, flush: one at a time and beside no transfer start; read and write: as the engine's.
 template <TransferEngine Engine = thread_engine<>>
 class file_tier {
@@ -62,8 +63,8 @@ class file_tier {
   using file_system_type = typename Engine::file_system_type;
   static constexpr tier_traits traits{.alignment = bytes{4096}};
 
-  /// Errors  what the system says of the directory (missing, no directory, not writable), with path and user id; unsupported
-  ///         when direct I/O is required and the file system refuses it.
+  /// Errors  what the system says of the directory (missing, no directory, not writable), with path and user id;
+  ///         unsupported when direct I/O is required and the file system refuses it; invalid_option.
   file_tier(Engine engine, file_tier_options options)
       : state_(std::make_unique<state>(std::move(engine), std::move(options))) {
     state_->swept = state_->files.sweep();
@@ -153,8 +154,8 @@ class file_tier {
       engine.drain();
       for (auto& [id, e] : regions) options.keep ? files.keep(e.file) : files.remove(e.file);
     }
-    /// Tries it on a file: some file systems accept the flag and refuse the transfer. The same file shows that the directory
-    /// can be written.
+    /// Tries it on a file: some file systems accept the flag and refuse the transfer. The same file shows that the
+    /// directory can be written.
     void probe_direct() {
       auto tried = files.create(0);
       direct_reason = options.direct == direct_io::off ? "off" : why_not_direct(tried.path());

@@ -20,8 +20,8 @@
 
 namespace spillway::inline v0 {
 
-/// Host memory, one mapping a region: touched when allocated, in huge pages from 2 MiB on where the machine gives them, given
-/// back to the system when deallocated. A region is charged in whole small pages.
+/// Host memory, one mapping a region: touched when allocated, in huge pages from 2 MiB on where the machine gives
+/// them, given back to the system when deallocated. A region is charged in whole small pages.
 /// Threads  allocate and deallocate: one at a time. read, write and data: safe beside each other and beside those.
 class host_tier {
  public:

@@ -2,13 +2,13 @@
 /// The policy seam "where bytes live". Requirements table: tier/README.md.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+#include <spillway/core/transfer_concept.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include <spillway/core/bytes.hpp>
-#include <spillway/core/transfer_concept.hpp>
 
 namespace spillway::inline v0 {
 
@@ -34,14 +34,14 @@ struct region {
 /// what flush() completed after is where it will be found again (on a persistent tier: after power loss). A read of bytes
 /// whose write is not done yet is a bug of the caller.
 template <class T>
-concept MemoryTier = std::movable<T> && requires(T& tier, T const& view, region r, bytes n, std::span<std::byte> to,
-                                                 std::span<std::byte const> from) {
+concept MemoryTier = std::movable<T> &&
+    requires(T& tier, T const& view, region r, bytes n, std::span<std::byte> to, std::span<std::byte const> from) {
   requires std::same_as<decltype(T::traits), tier_traits const>;
-  { tier.allocate(n) } -> std::same_as<region>;   // throws capacity_exceeded, or what its medium says
+  { tier.allocate(n) } -> std::same_as<region>;  // throws capacity_exceeded, or what its medium says
   { tier.read(r, n, to) } -> Transfer;
   { tier.write(r, n, from) } -> Transfer;
   { tier.flush() } -> Transfer;
-  { view.capacity() } -> std::same_as<bytes>;     // what it can hold in all; bytes{2^64-1}: no limit known
+  { view.capacity() } -> std::same_as<bytes>;  // what it can hold in all; bytes{2^64-1}: no limit known
   tier.deallocate(r);
   requires noexcept(tier.deallocate(r));
   requires noexcept(view.capacity());
@@ -49,7 +49,7 @@ concept MemoryTier = std::movable<T> && requires(T& tier, T const& view, region 
 
 /// A tier whose bytes host code may use in place.
 template <class T>
-concept HostAddressableTier = MemoryTier<T> && T::traits.host_addressable && requires(T& tier, region r) {
+concept HostAddressableTier = MemoryTier<T> && T::traits.host_addressable&& requires(T& tier, region r) {
   { tier.data(r) } -> std::same_as<std::byte*>;
   requires noexcept(tier.data(r));
 };

@@ -68,8 +68,9 @@ class tier_stack {
     return visit_from<0>(tiers_, index, f);
   }
 
-  /// Which tier each of `chunks` chunks rests on: counts by largest remainder (ties to the faster tier), spread evenly, so that
-  /// fast and slow chunks alternate and the slow link is busy throughout a step. The same for the same shares, always.
+  /// Which tier each of `chunks` chunks rests on: counts by largest remainder (ties to the faster tier), spread
+  /// evenly, so that fast and slow chunks alternate and the slow link is busy throughout a step. Always the same
+  /// for the same shares.
   [[nodiscard]] std::vector<std::uint32_t> place(std::size_t chunks) const {
     std::array<std::size_t, size> const wanted = counts(chunks);
     std::array<std::size_t, size> placed{};
@@ -102,8 +103,7 @@ class tier_stack {
     std::size_t given = 0;
     for (std::size_t t = 0; t < size; ++t) {
       double const exact = shares_[t] * static_cast<double>(chunks);
-      // 0.1 * 30 is a little under 3: what is whole but for rounding counts as whole.
-      double const whole = std::floor(exact + 1e-6);
+      double const whole = std::floor(exact);
       out[t] = static_cast<std::size_t>(whole);
       rest[t] = exact - whole;
       given += out[t];

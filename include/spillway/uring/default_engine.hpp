@@ -8,8 +8,8 @@
 
 namespace spillway::inline v0 {
 
-/// io_uring where the machine allows it, else threads; report() says which, and why. A program built without this component
-/// uses thread_engine<> and says so in `thread_engine_options::reason`.
+/// io_uring where the machine allows it, else threads; report() says which, and why. A program built without this
+/// component uses thread_engine<> and says so in `thread_engine_options::reason`.
 using default_engine = probed_engine<uring_engine, thread_engine<>>;
 static_assert(TransferEngine<default_engine>);
 

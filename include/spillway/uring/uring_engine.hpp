@@ -21,9 +21,9 @@ struct uring_engine_options {
   bytes request{2ULL << 20U};  ///< largest request; a multiple of 4096
 };
 
-/// Submits when a transfer starts, so the kernel works while the caller computes; pieces over the depth wait in two queues,
-/// reads and writes, that are fed alternately whenever someone polls or waits. Whether I/O is direct is the file's matter.
-/// No allocation once as many transfers have been in flight as ever will be.
+/// Submits when a transfer starts, so the kernel works while the caller computes; pieces over the depth wait in two
+/// queues, reads and writes, that are fed alternately whenever someone polls or waits. Whether I/O is direct is the
+/// file's matter. No allocation once as many transfers have been in flight as ever will be.
 /// Threads  safe: transfers may start and end on any thread, and a thread may end before its transfers.
 class uring_engine {
  public:

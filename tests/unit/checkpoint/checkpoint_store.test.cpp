@@ -2,10 +2,6 @@
 #include <spillway/checkpoint/checkpoint_store.hpp>
 #include <spillway/testing/training_state_archetypes.hpp>
 
-#include "support/catch.hpp"
-#include "support/checkpoint_run.hpp"
-#include "support/scratch.hpp"
-
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +12,10 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "support/catch.hpp"
+#include "support/checkpoint_run.hpp"
+#include "support/scratch.hpp"
 
 namespace {
 using namespace spillway;
@@ -133,8 +133,15 @@ TEST_CASE("checkpoint_store: scalars of every value survive") {
   test::scratch folder;
   checkpoint_store store{folder / "run"};
   auto const nan = std::bit_cast<double>(std::uint64_t{0x7ff0000000abcdefU});
-  state_type const values{~std::uint64_t{0}, std::numeric_limits<std::int64_t>::min(), -std::numeric_limits<float>::infinity(),
-                          5e-324, -0.0, nan, bf16{0x7fc1}, 'x', -1};
+  state_type const values{~std::uint64_t{0},
+                          std::numeric_limits<std::int64_t>::min(),
+                          -std::numeric_limits<float>::infinity(),
+                          5e-324,
+                          -0.0,
+                          nan,
+                          bf16{0x7fc1},
+                          'x',
+                          -1};
   state_type out = values;
   store.save(1, out);
   state_type in{};
@@ -159,7 +166,9 @@ TEST_CASE("checkpoint_store: opaque state comes back unchanged, empty and 10 MiB
     std::string odd{};
     std::string text{};
   };
-  opaque out{.large = std::vector<std::byte>(10U << 20U), .odd = std::string("\xff\0\n\"", 4), .text = "na\xc3\xafve \"quoted\"\n"};
+  opaque out{.large = std::vector<std::byte>(10U << 20U),
+             .odd = std::string("\xff\0\n\"", 4),
+             .text = "na\xc3\xafve \"quoted\"\n"};
   for (std::size_t i = 0; i < out.large.size(); ++i) out.large[i] = static_cast<std::byte>(i * i >> 3U);
   store.save(1, out);
   opaque in{.empty = std::vector<std::byte>(5), .text = "was here"};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <spillway/core/counter_rng.hpp>
 
-#include "support/catch.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <random>
 #include <vector>
+
+#include "support/catch.hpp"
 
 namespace {
 std::vector<std::uint32_t> words(spillway::philox_words counter, std::uint64_t key) {
@@ -29,9 +29,9 @@ TEST_CASE("counter_rng: the draws are the words of consecutive counters, all fou
   for (std::uint64_t n = 0; n < 9; ++n) {
     auto const block = rng.counter / 4;
     auto const expected =
-        spillway::philox4x32({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32U), 0x13198a2e,
-                               0x03707344}},
-                             rng.seed)
+        spillway::philox4x32(
+            {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32U), 0x13198a2e, 0x03707344}},
+            rng.seed)
             .word[rng.counter % 4];
     CHECK(rng() == expected);
   }

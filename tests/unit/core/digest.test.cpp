@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <spillway/core/digest.hpp>
 
-#include "support/catch.hpp"
-
 #include <string>
 #include <vector>
+
+#include "support/catch.hpp"
 
 namespace {
 std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
@@ -20,7 +20,8 @@ std::string published(spillway::hash128 h) {  // as the literature prints it: h1
 TEST_CASE("digest: hash_bytes gives the published answers of MurmurHash3 x64 128") {
   CHECK(published(spillway::hash_bytes(std::string_view{})) == "00000000000000000000000000000000");
   CHECK(published(spillway::hash_bytes("hello")) == "cbd8a7b341bd9b025b1e906a48ae1d19");
-  CHECK(published(spillway::hash_bytes("The quick brown fox jumps over the lazy dog")) == "e34bbc7bbc071b6c7a433ca9c49a9347");
+  CHECK(published(spillway::hash_bytes("The quick brown fox jumps over the lazy dog")) ==
+        "e34bbc7bbc071b6c7a433ca9c49a9347");
 }
 
 TEST_CASE("digest: the known answer of this library's block hash does not change") {

@@ -309,7 +309,7 @@ TEST_CASE("host_device: an event covers the work before it, not the work after")
   CHECK(host_device::event{}.done());
 }
 
-TEST_CASE("host_device: destroying a stream waits for its work; its events and blocks stay") {
+TEST_CASE("host_device: destroying a stream waits for its work, its events and blocks stay") {
   std::optional<host_device> device{host_device{{.memory = 1_MiB}}};
   auto const block = device->allocate(bytes{small});
   auto back = filled(small, 0);

@@ -118,18 +118,21 @@ TEST_CASE("matmul: real numbers are within the rounding of fp32 of a product in 
 }
 
 TEST_CASE("matmul: a bf16 operand is widened") {
+  std::size_t const m = 20;
+  std::size_t const k = 300;
+  std::size_t const n = 50;
   serial_team team;
-  auto a_data = small_integers(20 * 300, 6);
+  auto a_data = small_integers(m * k, 6);
   std::vector<spillway::bf16> b_data;
-  for (float const value : small_integers(300 * 50, 7)) b_data.push_back(spillway::narrow(value));
-  std::vector<float> c_data(20 * 50);
+  for (float const value : small_integers(k * n, 7)) b_data.push_back(spillway::narrow(value));
+  std::vector<float> c_data(m * n);
   for (bool const transposed : {false, true}) {
-    auto const a = view(a_data, 20, 300, false);
-    auto const b = view(b_data, 300, 50, transposed);
-    train_gpt::multiply(team, a, b, matrix<float>(c_data.data(), 20, 50));
+    auto const a = view(a_data, m, k, false);
+    auto const b = view(b_data, k, n, transposed);
+    train_gpt::multiply(team, a, b, matrix<float>(c_data.data(), m, n));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < c_data.size(); ++i) {
-      if (static_cast<double>(c_data[i]) != naive(a, b, i / 50, i % 50)) ++wrong;
+      if (static_cast<double>(c_data[i]) != naive(a, b, i / n, i % n)) ++wrong;
     }
     CHECK(wrong == 0);
   }
@@ -137,8 +140,8 @@ TEST_CASE("matmul: a bf16 operand is widened") {
 
 TEST_CASE("matmul: only the columns of the output view are written") {
   serial_team team;
-  auto a_data = small_integers(10 * 4, 8);
-  auto b_data = small_integers(4 * 6, 9);
+  auto a_data = small_integers(40, 8);
+  auto b_data = small_integers(24, 9);
   std::vector<float> c_data(10 * 9, 77.0F);
   train_gpt::multiply(team, view(a_data, 10, 4, false), view(b_data, 4, 6, false),
                       matrix<float>(c_data.data() + 1, 10, 6, 9));

@@ -30,10 +30,10 @@ struct scratch {
     path = name;
   }
   ~scratch() { fs::remove_all(path); }
-  scratch(scratch const&) = delete;
-  scratch& operator=(scratch const&) = delete;
+  scratch(scratch&&) = delete;
+  scratch& operator=(scratch&&) = delete;
 
-  std::string file(std::string const& name, std::string const& contents) const {
+  std::string file(std::string const& name, std::string const& contents) {
     fs::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << contents;
     return (path / name).string();
@@ -58,7 +58,7 @@ spillway::error failure(std::string const& file, std::string const& directory, s
 }  // namespace
 
 TEST_CASE("text: a file is read whole, bytes as they are") {
-  scratch const dir;
+  scratch dir;
   std::string contents(200'000, 'x');
   contents[3] = '\0';
   contents[4] = static_cast<char>(0xff);
@@ -68,7 +68,7 @@ TEST_CASE("text: a file is read whole, bytes as they are") {
 }
 
 TEST_CASE("text: without a file the headers of a directory are read, sorted by path") {
-  scratch const dir;
+  scratch dir;
   dir.file("b.hpp", "B");
   dir.file("a/z.hpp", "AZ");
   dir.file("a/b/c.hpp", "ABC");
@@ -78,7 +78,7 @@ TEST_CASE("text: without a file the headers of a directory are read, sorted by p
 }
 
 TEST_CASE("text: a file that is missing is named, with what the system says") {
-  scratch const dir;
+  scratch dir;
   std::string const path = (dir.path / "missing.txt").string();
   auto const e = failure(path, "", 1);
   CHECK(e.code() == std::error_code(ENOENT, std::system_category()));
@@ -86,14 +86,14 @@ TEST_CASE("text: a file that is missing is named, with what the system says") {
 }
 
 TEST_CASE("text: a directory given as the file is named") {
-  scratch const dir;
+  scratch dir;
   auto const e = failure(dir.path.string(), "", 1);
   CHECK(e.code() == std::error_code(EISDIR, std::system_category()));
   CHECK(e.about().path == dir.path.string());
 }
 
 TEST_CASE("text: a text shorter than one sequence is refused with both sizes") {
-  scratch const dir;
+  scratch dir;
   std::string const path = dir.file("short.txt", "12345");
   auto const e = failure(path, "", 6);
   CHECK(e.code() == make_error_code(spillway::errc::short_transfer));
@@ -104,7 +104,7 @@ TEST_CASE("text: a text shorter than one sequence is refused with both sizes") {
 }
 
 TEST_CASE("text: an include directory that is missing or has no headers is named") {
-  scratch const dir;
+  scratch dir;
   auto const empty = failure("", dir.path.string(), 1);
   CHECK(empty.code() == make_error_code(spillway::errc::short_transfer));
   CHECK(empty.about().path == dir.path.string());
@@ -118,6 +118,7 @@ TEST_CASE("sampler: window i depends on seed and i alone, so a restored one goes
   std::vector<std::uint8_t> const text(5000);
   train_gpt::sampler straight{.seed = 9};
   std::vector<std::uint8_t const*> wanted;
+  wanted.reserve(100);
   for (int i = 0; i < 100; ++i) wanted.push_back(straight.next(text, 65).data());
   CHECK(straight.samples_drawn == 100);
   for (std::uint64_t const stop : {0U, 1U, 37U, 99U}) {

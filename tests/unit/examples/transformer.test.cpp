@@ -73,7 +73,7 @@ struct fixture {
     }
   }
 
-  std::vector<T const*> parameter_pointers() const {
+  [[nodiscard]] std::vector<T const*> parameter_pointers() const {
     std::vector<T const*> pointers;
     for (auto const& tensor : parameters) pointers.push_back(tensor.data());
     return pointers;
@@ -201,11 +201,16 @@ TEST_CASE("transformer: bf16 gradients are the fp32 gradients of the widened par
       widened.parameters[t][i] = static_cast<float>(stored.parameters[t][i]);
     }
   }
-  CHECK(stored.step(64) == widened.step(64));
+  CHECK_THAT(stored.step(64), Catch::Matchers::WithinAbs(widened.step(64), 1e-5));
   std::size_t different = 0;
   for (std::size_t t = 0; t < stored.gradients.size(); ++t) {
-    for (std::size_t i = 0; i < stored.gradients[t].size(); ++i) {
-      if (stored.gradients[t][i] != spillway::narrow(widened.gradients[t][i])) ++different;
+    auto const& wanted = widened.gradients[t];
+    float largest = 0;
+    for (float const value : wanted) largest = std::fmax(largest, std::fabs(value));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      // Half a step of bf16, and what fp32 may differ by where the compiler fuses other operations for other types.
+      float const allowed = std::fabs(wanted[i]) / 256 + 1e-5F * largest;
+      if (!(std::fabs(static_cast<float>(stored.gradients[t][i]) - wanted[i]) <= allowed)) ++different;
     }
   }
   CHECK(different == 0);
@@ -277,6 +282,21 @@ TEST_CASE("transformer: a later token changes no earlier loss, and no other sequ
   }
 }
 
+TEST_CASE("transformer: a sequence has the same losses wherever it is in a batch") {
+  fixture<float> batch(uneven, 3);
+  auto const together = batch.token_losses();
+  for (std::size_t i = 0; i < 3; ++i) {
+    fixture<float> alone(uneven, 1);
+    auto const first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i * (uneven.context + 1));
+    alone.tokens.assign(first, first + static_cast<std::ptrdiff_t>(uneven.context + 1));
+    auto const losses = alone.token_losses();
+    for (std::size_t row = 0; row < uneven.context; ++row) {
+      CHECK_THAT(losses[row],
+                 Catch::Matchers::WithinAbs(static_cast<double>(together[i * uneven.context + row]), 1e-5));
+    }
+  }
+}
+
 TEST_CASE("transformer: exactly the workspace that it asks for is used") {
   fixture<bf16> f(tiny, 2);
   auto const size = f.model.workspace_bytes().count;
@@ -339,7 +359,7 @@ TEST_CASE("transformer: the tensors have distinct names, PyTorch shapes, and dec
   CHECK(tensors.back().name == "ln_f.bias");
 }
 
-TEST_CASE("transformer: initial weights are normal, smaller on the way to the residual stream; biases 0, norms 1") {
+TEST_CASE("transformer: initial weights are normal, smaller on the way to the residual stream, biases 0, norms 1") {
   transformer_config const config{.vocabulary = 256, .context = 64, .width = 128, .heads = 4, .layers = 8};
   auto const tensors = parameter_tensors(config);
   for (std::size_t t = 0; t < tensors.size(); ++t) {

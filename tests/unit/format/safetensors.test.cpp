@@ -452,10 +452,10 @@ TEST_CASE("safetensors_layout: the bytes of a header do not change") {
   std::vector<safetensors_tensor> const tensors = {
       {"wte", dtype::bfloat16, {3, 2}}, {"step", dtype::u64, {}}, {"none", dtype::u8, {0}}};
   safetensors_layout const layout(tensors, {{"format", "pt"}, {"note", "a\"b"}}, {.alignment = bytes{8}});
-  CHECK(
-      text_of(layout) ==
-      R"({"__metadata__":{"format":"pt","note":"a\"b"},"wte":{"dtype":"BF16","shape":[3,2],"data_offsets":[0,12]},)"
-      R"("step":{"dtype":"U64","shape":[],"data_offsets":[12,20]},"none":{"dtype":"U8","shape":[0],"data_offsets":[20,20]}}     )");
+  CHECK(text_of(layout) ==
+        R"({"__metadata__":{"format":"pt","note":"a\"b"},"wte":{"dtype":"BF16","shape":[3,2],"data_offsets":[0,12]},)"
+        R"("step":{"dtype":"U64","shape":[],"data_offsets":[12,20]},)"
+        R"("none":{"dtype":"U8","shape":[0],"data_offsets":[20,20]}}     )");
   CHECK(layout.header_bytes()[0] == std::byte{224});
   CHECK(layout.header_bytes()[1] == std::byte{0});
   CHECK(layout.header().file_size.count == 224 + 8 + 20);

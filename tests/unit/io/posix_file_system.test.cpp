@@ -97,7 +97,8 @@ TEST_CASE("posix_file_system: list gives every name, without . and ..") {
 
 TEST_CASE("posix_file_system: the direct alignment is a power of two") {
   test::scratch const folder;
-  spillway::call_result const opened = posix_file_system::open((folder / "f").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+  spillway::call_result const opened =
+      posix_file_system::open((folder / "f").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
   if (!opened.ok()) SKIP("this file system refuses O_DIRECT");
   handle const f{static_cast<int>(opened.value)};
   std::int64_t const alignment = posix_file_system::direct_alignment(f).value;

@@ -155,7 +155,9 @@ struct size_recorder {
 };
 struct recording_file_system : test::fault_file_system {
   size_recorder seen;
-  spillway::call_result read(spillway::file_handle, std::byte*, std::size_t n, std::uint64_t) const { return seen.take(n); }
+  spillway::call_result read(spillway::file_handle, std::byte*, std::size_t n, std::uint64_t) const {
+    return seen.take(n);
+  }
   spillway::call_result write(spillway::file_handle, std::byte const*, std::size_t n, std::uint64_t) const {
     return seen.take(n);
   }
@@ -186,7 +188,9 @@ TEST_CASE("thread_engine: signals do not end a transfer") {
   thread_engine<> engine{{.threads = 4, .request = 64_KiB}};
   test::under_signals(engine);
 }
-TEST_CASE("thread_engine: its end waits for what is in flight") { test::end_in_flight(thread_engine<>{{.threads = 2}}); }
+TEST_CASE("thread_engine: its end waits for what is in flight") {
+  test::end_in_flight(thread_engine<>{{.threads = 2}});
+}
 TEST_CASE("thread_engine: no allocation once warm") {
   if (!test::allocations_are_counted) SKIP("a sanitizer owns operator new");
   thread_engine<> engine{{.threads = 4, .request = 64_KiB}};

@@ -5,11 +5,11 @@
 #include <spillway/state/state_walk.hpp>
 #include <spillway/testing/training_state_archetypes.hpp>
 
-#include "support/catch.hpp"
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include "support/catch.hpp"
 
 namespace {
 using namespace spillway;
@@ -108,8 +108,8 @@ TEST_CASE("state_walk: every leaf is reached in order with its full name and typ
   CHECK(names_of(state) == lines{"step: scalar U64", "loss_scale: scalar F64", "done: scalar BOOL", "where: scalar U16",
                                  "rng/seed: scalar U64", "rng/stream: scalar U64", "rng/counter: scalar U64",
                                  "sampler/seed: scalar U64", "sampler/samples_drawn: scalar U64", "note: string",
-                                 "user: bytes", "ema: tensor F32 [any]", "nested/0: scalar F32", "nested/1: tensor U8 [4]",
-                                 "weights: tensor F32 [2,3]"});
+                                 "user: bytes", "ema: tensor F32 [any]", "nested/0: scalar F32",
+                                 "nested/1: tensor U8 [4]", "weights: tensor F32 [2,3]"});
 }
 
 TEST_CASE("state_walk: member function before hook before aggregate") {

@@ -2,6 +2,11 @@
 /// Which checkpoint a restore takes. Never a silent fall-back.
 #pragma once
 
+#include <spillway/checkpoint/detail/read_checkpoint.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/step_directory.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -10,11 +15,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <spillway/checkpoint/detail/read_checkpoint.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/step_directory.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -29,7 +29,8 @@ namespace spillway::inline v0::detail {
 
 /// The newest checkpoint other than `path` whose every byte is right, as a sentence.
 template <FileSystem FS>
-[[nodiscard]] std::string whole_alternative(FS& fs, std::vector<checkpoint_entry> const& entries, std::string const& path) {
+[[nodiscard]] std::string whole_alternative(FS& fs, std::vector<checkpoint_entry> const& entries,
+                                            std::string const& path) {
   for (std::size_t i = entries.size(); i-- > 0;) {
     checkpoint_entry const& entry = entries[i];
     if (!entry.complete || entry.path == path) continue;
@@ -58,14 +59,17 @@ struct chosen_checkpoint {
 /// The one of that step; without a step the one saved last.
 /// Errors   durable_errc: nothing_there, only_incomplete, step_missing, or what is wrong with the one that should be taken.
 template <FileSystem FS>
-[[nodiscard]] chosen_checkpoint choose_checkpoint(FS& fs, std::string const& root, std::vector<checkpoint_entry>& entries,
+[[nodiscard]] chosen_checkpoint choose_checkpoint(FS& fs, std::string const& root,
+                                                  std::vector<checkpoint_entry>& entries,
                                                   std::optional<std::uint64_t> step) {
   auto const refuse = [&](durable_errc code, std::string why) {
     throw error{code, {.where = "checkpoint restore", .path = root, .detail = std::move(why)}};
   };
   auto const refuse_entry = [&](checkpoint_entry const& entry) {
-    throw error{entry.code, {.where = "checkpoint restore", .path = entry.path,
-                             .detail = entry.why + "; " + whole_alternative(fs, entries, entry.path)}};
+    throw error{entry.code,
+                {.where = "checkpoint restore",
+                 .path = entry.path,
+                 .detail = entry.why + "; " + whole_alternative(fs, entries, entry.path)}};
   };
   std::string incomplete;
   for (checkpoint_entry const& entry : entries) {
@@ -85,7 +89,12 @@ template <FileSystem FS>
 
   if (entries.empty()) refuse(durable_errc::nothing_there, {});
   checkpoint_entry& newest = entries.back();  // complete ones come last
-  if (!newest.complete) refuse(durable_errc::only_incomplete, incomplete);
+  if (!newest.complete) {
+    for (std::size_t i = entries.size(); i-- > 0;) {
+      if (entries[i].code != durable_errc::manifest_missing) refuse_entry(entries[i]);  // finished once, damaged since
+    }
+    refuse(durable_errc::only_incomplete, incomplete);
+  }
   chosen_checkpoint chosen{newest, {}};
   for (checkpoint_entry const& entry : entries) {
     if (entry.complete) continue;

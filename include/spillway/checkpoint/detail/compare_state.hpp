@@ -2,6 +2,13 @@
 /// Whether a checkpoint fits a training state: everything that does not, in one message.
 #pragma once
 
+#include <spillway/checkpoint/detail/state_leaves.hpp>
+#include <spillway/durable/checked_safetensors.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/generation_reader.hpp>
+#include <spillway/durable/manifest.hpp>
+#include <spillway/state/state_schema.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,13 +18,6 @@
 #include <string_view>
 #include <vector>
 
-#include <spillway/checkpoint/detail/state_leaves.hpp>
-#include <spillway/durable/checked_safetensors.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/generation_reader.hpp>
-#include <spillway/durable/manifest.hpp>
-#include <spillway/state/state_schema.hpp>
-
 namespace spillway::inline v0::detail {
 
 /// Collects differences; throws them all at once.
@@ -26,7 +26,8 @@ class differences {
   void missing(std::string_view what, std::string_view is) { add("missing from the checkpoint", what, is); }
   void extra(std::string_view what, std::string_view is) { add("in the checkpoint only", what, is); }
   void differ(std::string_view what, std::string_view checkpoint, std::string_view state) {
-    next() += quoted(what) + ": checkpoint has " + std::string(checkpoint) + ", training state has " + std::string(state);
+    next() +=
+        quoted(what) + ": checkpoint has " + std::string(checkpoint) + ", training state has " + std::string(state);
   }
   void raise_if_any(durable_errc code, std::string const& path) const {
     if (text_.empty()) return;
@@ -86,11 +87,12 @@ void compare_parameters(differences& out, parameter_layout const& layout, checke
 }
 
 [[nodiscard]] inline std::string array_text(stored_array const& array) {
-  return "codec " + array.codec + ", " + std::string(name_of(array.type)) + ", " + std::to_string(array.bytes_per_block) +
-         " B a block";
+  return "codec " + array.codec + ", " + std::string(name_of(array.type)) + ", " +
+         std::to_string(array.bytes_per_block) + " B a block";
 }
 
-inline void compare_arrays(differences& out, std::span<stored_array const> state, std::span<stored_array const> checkpoint) {
+inline void compare_arrays(differences& out, std::span<stored_array const> state,
+                           std::span<stored_array const> checkpoint) {
   std::map<std::string, stored_array const*> stored;
   for (stored_array const& array : checkpoint) stored.emplace(array.name, &array);
   for (stored_array const& array : state) {
@@ -107,7 +109,8 @@ inline void compare_arrays(differences& out, std::span<stored_array const> state
 
 /// That the generation holds every element of every parameter, in every array, and nothing else.
 template <FileSystem FS>
-void require_coverage(parameter_layout const& layout, std::span<stored_array const> arrays, generation_reader<FS> const& file) {
+void require_coverage(parameter_layout const& layout, std::span<stored_array const> arrays,
+                      generation_reader<FS> const& file) {
   differences wrong;
   std::set<std::string> expected;
   for (std::size_t t = 0; t < layout.size(); ++t) {

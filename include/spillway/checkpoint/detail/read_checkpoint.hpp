@@ -2,6 +2,14 @@
 /// Reads one checkpoint into a state: compare, verify everything, and only then change anything.
 #pragma once
 
+#include <spillway/checkpoint/detail/compare_state.hpp>
+#include <spillway/checkpoint/detail/spill_digest.hpp>
+#include <spillway/checkpoint/detail/state_leaves.hpp>
+#include <spillway/core/config.hpp>
+#include <spillway/durable/checked_safetensors.hpp>
+#include <spillway/durable/generation_reader.hpp>
+#include <spillway/durable/manifest.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +18,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/checkpoint/detail/compare_state.hpp>
-#include <spillway/checkpoint/detail/spill_digest.hpp>
-#include <spillway/checkpoint/detail/state_leaves.hpp>
-#include <spillway/core/config.hpp>
-#include <spillway/durable/checked_safetensors.hpp>
-#include <spillway/durable/generation_reader.hpp>
-#include <spillway/durable/manifest.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -40,7 +40,8 @@ class open_checkpoint {
   [[nodiscard]] generation_reader<FS>& generation() noexcept { return *generation_; }
   /// Pre: the manifest names it, and not as the generation.
   [[nodiscard]] checked_safetensors<FS>& tensors(std::string const& name) noexcept {
-    auto const found = std::find_if(tensors_.begin(), tensors_.end(), [&](auto const& file) { return file.first == name; });
+    auto const found =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](auto const& file) { return file.first == name; });
     SPILLWAY_EXPECTS(found != tensors_.end());
     return found->second;
   }
@@ -68,8 +69,10 @@ template <FileSystem FS>
       checked_safetensors<FS>& file = from.tensors(entry.file);
       safetensors_entry const* const tensor = file.find(entry.about.name);
       if (tensor == nullptr || tensor->type != entry.about.type || tensor->shape != entry.about.shape) {
-        throw error{durable_errc::not_covered, {.where = "checkpoint file", .path = file.path(),
-                                                .detail = "leaf " + quoted(entry.about.name) + " is not as the manifest says"}};
+        throw error{durable_errc::not_covered,
+                    {.where = "checkpoint file",
+                     .path = file.path(),
+                     .detail = "leaf " + quoted(entry.about.name) + " is not as the manifest says"}};
       }
       value.resize(tensor->end - tensor->begin);
       file.read(bytes{tensor->begin}, value);
@@ -96,7 +99,8 @@ void import_spill(S& spill, std::string const& member, open_checkpoint<FS>& from
       SPILLWAY_EXPECTS(to.size() == array_bytes(arrays[array], part.blocks.size()).count);
       std::uint64_t const block = arrays[array].bytes_per_block;
       for (run const& r : part.runs) {
-        from.generation().read_blocks(layout[r.tensor].name, arrays[array].name, r.first / block_elements, blocks_for(r.count),
+        from.generation().read_blocks(layout[r.tensor].name, arrays[array].name, r.first / block_elements,
+                                      blocks_for(r.count),
                                       to.subspan(r.offset / block_elements * block, blocks_for(r.count) * block));
       }
       std::fill(to.begin() + static_cast<std::ptrdiff_t>(part.blocks.size() * block), to.end(), std::byte{});
@@ -120,7 +124,8 @@ void import_spill(S& spill, std::string const& member, open_checkpoint<FS>& from
   spill.visit_counters(state_walker<leaf_filler const>{fill, member + '/'});
   if (found.optimizer != from.record().digests.optimizer || found.parameters != from.record().digests.parameters) {
     throw error{durable_errc::digest_mismatch,
-                {.where = "checkpoint", .path = from.path(),
+                {.where = "checkpoint",
+                 .path = from.path(),
                  .detail = "what was read is not what was saved, though every checksum held; the state is unusable"}};
   }
   spill.finish_import();

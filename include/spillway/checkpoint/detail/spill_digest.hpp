@@ -2,6 +2,12 @@
 /// The digest of a spilled state, whatever chunks and pieces it comes in.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/durable/generation_layout.hpp>
+#include <spillway/durable/manifest.hpp>
+#include <spillway/durable/spilled_state_concept.hpp>
+#include <spillway/layout/chunk_plan.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,21 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include <spillway/core/digest.hpp>
-#include <spillway/durable/generation_layout.hpp>
-#include <spillway/durable/manifest.hpp>
-#include <spillway/durable/spilled_state_concept.hpp>
-#include <spillway/layout/chunk_plan.hpp>
-
 namespace spillway::inline v0::detail {
 
 /// Counts one array of one chunk: true elements only.
-inline void add_chunk_array(state_digest& digest, parameter_layout const& layout, chunk const& c, stored_array const& array,
-                            std::span<std::byte const> data) {
+inline void add_chunk_array(state_digest& digest, parameter_layout const& layout, chunk const& c,
+                            stored_array const& array, std::span<std::byte const> data) {
   for (run const& part : c.runs) {
-    digest.add_blocks("optimizer/" + layout[part.tensor].name + '/' + array.name, part.first / block_elements,
-                      bytes{array.bytes_per_block},
-                      data.subspan(part.offset / block_elements * array.bytes_per_block, shown_bytes(array, part).count));
+    digest.add_blocks(
+        "optimizer/" + layout[part.tensor].name + '/' + array.name, part.first / block_elements,
+        bytes{array.bytes_per_block},
+        data.subspan(part.offset / block_elements * array.bytes_per_block, shown_bytes(array, part).count));
   }
 }
 

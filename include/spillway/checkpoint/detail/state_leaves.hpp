@@ -2,6 +2,13 @@
 /// The leaves of a state, collected for a save and filled by a restore.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/core/error.hpp>
+#include <spillway/durable/spilled_state_concept.hpp>
+#include <spillway/layout/parameter_layout.hpp>
+#include <spillway/state/leaf.hpp>
+#include <spillway/state/state_walk.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,13 +17,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/core/error.hpp>
-#include <spillway/durable/spilled_state_concept.hpp>
-#include <spillway/layout/parameter_layout.hpp>
-#include <spillway/state/leaf.hpp>
-#include <spillway/state/state_walk.hpp>
 
 namespace spillway::inline v0 {
 
@@ -40,8 +40,11 @@ class leaf_collection {
     found.about.name = std::move(name);
     bool const opaque = found.about.kind == leaf_kind::string || found.about.kind == leaf_kind::opaque;
     if (opaque && found.value.size() > opaque_leaf_limit.count) {
-      throw error{errc::capacity_exceeded, {.where = "training state", .wanted = bytes{found.value.size()},
-                                            .got = opaque_leaf_limit, .detail = "leaf " + found.about.name}};
+      throw error{errc::capacity_exceeded,
+                  {.where = "training state",
+                   .wanted = bytes{found.value.size()},
+                   .got = opaque_leaf_limit,
+                   .detail = "leaf " + found.about.name}};
     }
     add_name(found.about.name);
     leaves_.push_back(std::move(found));
@@ -49,8 +52,9 @@ class leaf_collection {
   template <SpilledState S>
   void operator()(std::string name, S& spill) {
     if (!spill_.empty()) {
-      throw error{errc::unsupported, {.where = "training state", .detail = "both " + spill_ + " and " + name +
-                                                                           " are spilled states; a checkpoint holds one"}};
+      throw error{errc::unsupported,
+                  {.where = "training state",
+                   .detail = "both " + spill_ + " and " + name + " are spilled states; a checkpoint holds one"}};
     }
     add_name(name);
     spill.visit_counters(state_walker<leaf_collection>{*this, name + '/'});

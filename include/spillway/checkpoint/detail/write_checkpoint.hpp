@@ -2,14 +2,6 @@
 /// Writes the files of one save and fills in its manifest.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <spillway/checkpoint/detail/spill_digest.hpp>
 #include <spillway/checkpoint/detail/state_leaves.hpp>
 #include <spillway/durable/generation_file.hpp>
@@ -18,6 +10,14 @@
 #include <spillway/durable/retention.hpp>
 #include <spillway/durable/tensor_file.hpp>
 #include <spillway/state/state_schema.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0::detail {
 
@@ -74,8 +74,8 @@ file_record write_parameters(FS& fs, pending_checkpoint<FS>& pending, S& spill, 
   for (std::size_t const t : order) ordered.push_back(tensors[t]);
   std::string const name{parameters_file};
   // "pt" is what loaders of model weights ask for.
-  tensor_file_writer<FS> out{fs, pending.path_of(name), safetensors_layout{ordered, file_metadata("pt", pending.save_id())},
-                             pending.mode().file};
+  tensor_file_writer<FS> out{fs, pending.path_of(name),
+                             safetensors_layout{ordered, file_metadata("pt", pending.save_id())}, pending.mode().file};
   for (std::size_t const t : order) {
     parameter_digest parameter{layout[t]};
     spill.export_parameter(t, [&](std::span<std::byte const> data) {
@@ -106,7 +106,8 @@ file_record write_generation(FS& fs, pending_checkpoint<FS>& pending, S& spill, 
 
 /// All files, durable, in the pending directory; `record` gets everything but what places it in a sequence.
 template <FileSystem FS, class State>
-void write_files(FS& fs, pending_checkpoint<FS>& pending, State& state, leaf_collection const& leaves, manifest& record) {
+void write_files(FS& fs, pending_checkpoint<FS>& pending, State& state, leaf_collection const& leaves,
+                 manifest& record) {
   record.schema = schema_hash(leaves.descriptions());
   for (leaf_view const& leaf : leaves.leaves()) record.digests.leaves += digest_of_leaf(leaf.about, leaf.value);
   write_leaves(fs, pending, leaves, record);

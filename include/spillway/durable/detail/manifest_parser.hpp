@@ -2,6 +2,13 @@
 /// A manifest from text that a disk, a copy or a stranger may have changed.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/durable/detail/manifest_text.hpp>
+#include <spillway/durable/durable_errc.hpp>
+#include <spillway/durable/manifest.hpp>
+#include <spillway/format/detail/safetensors_parser.hpp>
+#include <spillway/format/json_reader.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,13 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include <spillway/core/error.hpp>
-#include <spillway/durable/detail/manifest_text.hpp>
-#include <spillway/durable/durable_errc.hpp>
-#include <spillway/durable/manifest.hpp>
-#include <spillway/format/detail/safetensors_parser.hpp>
-#include <spillway/format/json_reader.hpp>
-
 namespace spillway::inline v0::detail {
 
 class manifest_parser {
@@ -27,8 +27,9 @@ class manifest_parser {
 
   [[nodiscard]] manifest parse() {
     if (text_.size() > manifest_limit.count) {
-      throw error{durable_errc::manifest_too_large,
-                  {.where = "manifest", .path = std::string(path_), .wanted = bytes{text_.size()}, .got = manifest_limit}};
+      throw error{
+          durable_errc::manifest_too_large,
+          {.where = "manifest", .path = std::string(path_), .wanted = bytes{text_.size()}, .got = manifest_limit}};
     }
     // The version comes before the hash: a later version may hash otherwise.
     check_version();
@@ -46,10 +47,12 @@ class manifest_parser {
   using object = json_value::object;
 
   [[noreturn]] void damaged(std::string why) const {
-    throw error{durable_errc::manifest_damaged, {.where = "manifest", .path = std::string(path_), .detail = std::move(why)}};
+    throw error{durable_errc::manifest_damaged,
+                {.where = "manifest", .path = std::string(path_), .detail = std::move(why)}};
   }
   [[noreturn]] void newer(std::string why) const {
-    throw error{durable_errc::manifest_version, {.where = "manifest", .path = std::string(path_), .detail = std::move(why)}};
+    throw error{durable_errc::manifest_version,
+                {.where = "manifest", .path = std::string(path_), .detail = std::move(why)}};
   }
 
   void check_version() const {
@@ -60,7 +63,8 @@ class manifest_parser {
     std::string_view const number = rest.substr(0, end);
     if (number.empty() || end == std::string_view::npos || rest[end] != ',') damaged("has no version");
     if (number != std::to_string(manifest_format_version)) {
-      newer("its version is " + std::string(number.substr(0, 24)) + ", this library reads " + std::to_string(manifest_format_version));
+      newer("its version is " + std::string(number.substr(0, 24)) + ", this library reads " +
+            std::to_string(manifest_format_version));
     }
   }
   void check_self_hash() const {
@@ -163,7 +167,8 @@ class manifest_parser {
     out.chunk_elements = in.number("chunk_elements");
     for (json_value const& element : in.get<json_value::array>("arrays")) {
       members array{*this, element, "array"};
-      out.arrays.push_back({array.text("name"), array.text("codec"), array.type("dtype"), array.number("bytes_per_block")});
+      out.arrays.push_back(
+          {array.text("name"), array.text("codec"), array.type("dtype"), array.number("bytes_per_block")});
       array.end();
     }
     out.parameters = in.text("parameters");
@@ -192,7 +197,8 @@ class manifest_parser {
       out.file = *name;
     } else {
       out.value = leaf_value(in, out.about);
-      if (!out.value || out.value->size() != size.bytes) damaged("leaf " + quoted(out.about.name) + ": no value of its type");
+      if (!out.value || out.value->size() != size.bytes)
+        damaged("leaf " + quoted(out.about.name) + ": no value of its type");
     }
     in.end();
     return out;
@@ -218,7 +224,8 @@ class manifest_parser {
     members in{*this, value, "file"};
     file_record out{.name = in.text("name"), .size = bytes{in.number("bytes")}};
     // It becomes a path, so it is one plain name.
-    if (out.name.empty() || out.name.front() == '.' || out.name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
+    if (out.name.empty() || out.name.front() == '.' ||
+        out.name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
       damaged("file name " + quoted(out.name));
     }
     std::uint64_t covered = 0;

@@ -2,6 +2,8 @@
 /// Values of leaves and checksums as text in a manifest, both ways.
 #pragma once
 
+#include <spillway/core/dtype.hpp>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -14,8 +16,6 @@
 #include <string_view>
 #include <system_error>
 #include <vector>
-
-#include <spillway/core/dtype.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -61,17 +61,28 @@ template <class T>
 template <class Call>
 auto with_number_type(dtype type, Call call) {
   switch (type) {
-    case dtype::i8: return call(std::int8_t{});
-    case dtype::u8: return call(std::uint8_t{});
-    case dtype::i16: return call(std::int16_t{});
-    case dtype::u16: return call(std::uint16_t{});
-    case dtype::i32: return call(std::int32_t{});
-    case dtype::u32: return call(std::uint32_t{});
-    case dtype::i64: return call(std::int64_t{});
-    case dtype::u64: return call(std::uint64_t{});
-    case dtype::float32: return call(float{});
-    case dtype::float64: return call(double{});
-    default: return call(nullptr);
+    case dtype::i8:
+      return call(std::int8_t{});
+    case dtype::u8:
+      return call(std::uint8_t{});
+    case dtype::i16:
+      return call(std::int16_t{});
+    case dtype::u16:
+      return call(std::uint16_t{});
+    case dtype::i32:
+      return call(std::int32_t{});
+    case dtype::u32:
+      return call(std::uint32_t{});
+    case dtype::i64:
+      return call(std::int64_t{});
+    case dtype::u64:
+      return call(std::uint64_t{});
+    case dtype::float32:
+      return call(float{});
+    case dtype::float64:
+      return call(double{});
+    default:
+      return call(nullptr);
   }
 }
 
@@ -126,7 +137,8 @@ auto with_number_type(dtype type, Call call) {
   auto const raw = bytes_from_hex(text);
   if (!raw || raw->size() % 4 != 0) return std::nullopt;
   std::vector<std::uint32_t> out(raw->size() / 4);
-  for (std::size_t i = 0; i < raw->size(); ++i) out[i / 4] = out[i / 4] << 8U | std::to_integer<std::uint32_t>((*raw)[i]);
+  for (std::size_t i = 0; i < raw->size(); ++i)
+    out[i / 4] = out[i / 4] << 8U | std::to_integer<std::uint32_t>((*raw)[i]);
   return out;
 }
 

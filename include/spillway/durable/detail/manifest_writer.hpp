@@ -2,17 +2,17 @@
 /// A manifest as text.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <spillway/core/error.hpp>
 #include <spillway/durable/detail/manifest_text.hpp>
 #include <spillway/durable/durable_errc.hpp>
 #include <spillway/durable/manifest.hpp>
 #include <spillway/format/json_writer.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0::detail {
 
@@ -20,17 +20,20 @@ class manifest_writer {
  public:
   [[nodiscard]] std::string write(manifest const& m) const {
     using object = json_value::object;
-    object root{{"spillway_manifest", {manifest_format_version}}, {"save_id", {to_string(m.save_id)}},
-                {"step", {m.step}}, {"sequence", {m.sequence}}};
+    object root{{"spillway_manifest", {manifest_format_version}},
+                {"save_id", {to_string(m.save_id)}},
+                {"step", {m.step}},
+                {"sequence", {m.sequence}}};
     if (m.parent) {
       root.push_back({"parent", {object{{"save_id", {to_string(m.parent->save_id)}}, {"step", {m.parent->step}}}}});
     }
     root.push_back({"world", {m.world}});
     root.push_back({"schema", {to_string(m.schema)}});
-    root.push_back({"digest", {object{{"all", {to_string(m.digests.all())}},
-                                      {"parameters", {to_string(m.digests.parameters)}},
-                                      {"optimizer", {to_string(m.digests.optimizer)}},
-                                      {"leaves", {to_string(m.digests.leaves)}}}}});
+    root.push_back({"digest",
+                    {object{{"all", {to_string(m.digests.all())}},
+                            {"parameters", {to_string(m.digests.parameters)}},
+                            {"optimizer", {to_string(m.digests.optimizer)}},
+                            {"leaves", {to_string(m.digests.leaves)}}}}});
     if (m.spill) root.push_back({"spill", {spill(*m.spill)}});
     json_value::array leaves;
     for (manifest_leaf const& entry : m.leaves) leaves.push_back({leaf(entry)});
@@ -56,7 +59,8 @@ class manifest_writer {
   static json_value::object spill(manifest_spill const& s) {
     json_value::array arrays;
     for (stored_array const& array : s.arrays) {
-      arrays.push_back({json_value::object{{"name", {array.name}}, {"codec", {array.codec}},
+      arrays.push_back({json_value::object{{"name", {array.name}},
+                                           {"codec", {array.codec}},
                                            {"dtype", {std::string(name_of(array.type))}},
                                            {"bytes_per_block", {array.bytes_per_block}}}});
     }
@@ -72,14 +76,17 @@ class manifest_writer {
     leaf_description const& about = entry.about;
     json_value::array shape;
     for (std::uint64_t const extent : about.shape) shape.push_back({extent});
-    json_value::object out{{"name", {about.name}}, {"kind", {std::string(name_of(about.kind))}},
-                           {"dtype", {std::string(name_of(about.type))}}, {"shape", {std::move(shape)}},
+    json_value::object out{{"name", {about.name}},
+                           {"kind", {std::string(name_of(about.kind))}},
+                           {"dtype", {std::string(name_of(about.type))}},
+                           {"shape", {std::move(shape)}},
                            {"resizable", {about.resizable}}};
     if (!entry.value) {
       out.push_back({"file", {entry.file}});
     } else if (about.kind == leaf_kind::scalar) {
       out.push_back({"value", {scalar_text(about.type, *entry.value)}});
-    } else if (std::string text = string_text(entry); about.kind == leaf_kind::string && invalid_utf8_at(text) == text.npos) {
+    } else if (std::string text = string_text(entry);
+               about.kind == leaf_kind::string && invalid_utf8_at(text) == text.npos) {
       out.push_back({"value", {std::move(text)}});
     } else {
       std::string hex;

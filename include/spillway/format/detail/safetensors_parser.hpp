@@ -26,7 +26,8 @@ namespace spillway::inline v0::detail {
 inline constexpr std::uint64_t safetensors_length_bytes = 8;
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
-/// Bytes of a tensor, or why there is no such number. The dimensions' order does not matter: [0, 2^63, 4] is refused as [2^63, 4, 0] is.
+/// Bytes of a tensor, or why there is no such number. The dimensions' order does not matter: [0, 2^63, 4] is refused as
+/// [2^63, 4, 0] is.
 struct tensor_size {
   std::uint64_t bytes = 0;
   std::optional<format_errc> wrong{};
@@ -96,7 +97,8 @@ class safetensors_parser {
   }
 
   void read_text(std::string_view text) {
-    // An entry is three deep; 8 leaves no room to make the reader recurse. The caps on tensors, rank, names and metadata bound the values.
+    // An entry is three deep; 8 leaves no room to make the reader recurse. The caps on tensors, rank, names and
+    // metadata bound the values.
     json_reader reader(text, {.size = limits_.header, .depth = 8, .values = limits_.header.count},
                        {.where = "safetensors header", .path = path_, .offset = safetensors_length_bytes});
     if (reader.peek() != json_kind::object) reader.fail(format_errc::root_not_object, reader.position());

@@ -13,8 +13,8 @@
 
 namespace spillway::inline v0::detail {
 
-/// Where the first sequence that is not UTF-8 begins; npos when all is well. The ranges are those of Unicode 15, table 3-7:
-/// they rule out overlong forms, surrogates and everything above U+10FFFF.
+/// Where the first sequence that is not UTF-8 begins; npos when all is well. The ranges are those of Unicode 15, table
+/// 3-7: they rule out overlong forms, surrogates and everything above U+10FFFF.
 [[nodiscard]] constexpr std::size_t invalid_utf8_at(std::string_view text) noexcept {
   std::size_t at = 0;
   while (at < text.size()) {

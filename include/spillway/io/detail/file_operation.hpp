@@ -22,11 +22,11 @@ namespace spillway::inline v0::detail {
 
 /// One call moves at most this much, whatever the options say: Linux cuts a call at 2 GiB - 4 KiB.
 inline constexpr std::uint64_t largest_request = std::uint64_t{1} << 30U;
-/// EAGAIN without progress this often in a row is an error: a resource that never comes back must not hang a training run.
+/// EAGAIN without progress this often in a row is an error: a resource that never comes back must not hang a run.
 inline constexpr unsigned again_limit = 1000;
 
-/// One read or write, cut into pieces that are handed out in order of their offset. All members are guarded by the engine's
-/// mutex, except `finished`, and the base, which only the thread that owns the token touches.
+/// One read or write, cut into pieces that are handed out in order of their offset. All members are guarded by the
+/// engine's mutex, except `finished`, and the base, which only the thread that owns the token touches.
 struct file_operation : transfer::operation {
   file_reference file{};
   std::byte* data = nullptr;  // of a write too: only ever read then
@@ -73,8 +73,7 @@ class operation_fifo {
   file_operation* tail_ = nullptr;
 };
 
-/// Reads and writes wait apart and are fed alternately: a long write behind a long read would leave one direction of the
-/// drive idle.
+/// Reads and writes wait apart and are fed alternately: a write behind a long read would leave one direction idle.
 class direction_queues {
  public:
   explicit direction_queues(bytes request) noexcept : request_(std::min(request.count, largest_request)) {}
@@ -92,7 +91,7 @@ class direction_queues {
     if (op.handed_out == op.size) fifo_[turn_].pop();
     return piece;
   }
-  /// Hands out nothing more of an operation, one of whose pieces failed. It is at the front: only the front is handed out.
+  /// Hands out nothing more of an operation, one of whose pieces failed. It is at the front: no other is handed out.
   void abandon(file_operation& op) noexcept {
     if (op.handed_out == op.size) return;
     op.handed_out = op.size;

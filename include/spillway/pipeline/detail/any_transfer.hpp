@@ -15,8 +15,8 @@ namespace spillway::inline v0::detail {
 class any_transfer {
  public:
   any_transfer() noexcept = default;
-  template <Transfer T>
-    requires(!std::same_as<T, any_transfer>)
+  template <class T>
+    requires(!std::same_as<T, any_transfer> && Transfer<T>)  // in this order, or the question asks itself
   explicit any_transfer(T token) : calls_(&calls_of<T>) {
     static_assert(sizeof(T) <= sizeof storage_ && alignof(T) <= alignof(std::max_align_t), "a transfer token of at most 64 bytes");
     static_assert(std::is_nothrow_move_constructible_v<T>, "moving a transfer token must not throw");

@@ -142,7 +142,7 @@ class chunk_mover {
   /// piece(device address, host memory) over a tensor's narrow parameter, in order, through the first slot.
   template <class Piece>
   void each_piece(std::size_t tensor, Piece const& piece) {
-    SPILLWAY_EXPECTS(parameters_[tensor] != nullptr);
+    SPILLWAY_EXPECTS(parameters_[tensor] != nullptr || layout_->elements(tensor) == 0);
     settle(slots_[0]);
     std::size_t const size = (layout_->elements(tensor) * size_of((*layout_)[tensor].type)).count;
     std::size_t const most = (chunks_->largest() * block_elements * 4_B).count;
@@ -168,7 +168,7 @@ class chunk_mover {
   }
   /// Move what was counted since the last call into a report.
   void report(step_report& out) noexcept {
-    out += std::exchange(moved_, step_report{.update = out.update});
+    out += std::exchange(moved_, step_report{});
     for (std::size_t i = 0; i < clocks_.size(); ++i) out.busy[i] += clocks_[i].take();
   }
 

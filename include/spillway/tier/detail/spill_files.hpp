@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The files of one file_tier in its directory: their names, how they are made, how those of dead processes are removed.
+/// The files of one file_tier in its directory: names, how they are made, how those of dead processes are removed.
 #pragma once
 
 #include <spillway/core/bytes.hpp>
@@ -28,7 +28,7 @@
 
 namespace spillway::inline v0::detail {
 
-/// "spillway-<pid>-<16 hex digits of this tier>-<n>" and a suffix: under 80 bytes whatever is stored, and never two alike.
+/// "spillway-<pid>-<16 hex digits of this tier>-<n>" and a suffix: under 80 bytes, and never two alike.
 inline constexpr std::string_view spill_prefix = "spillway-";
 inline constexpr std::string_view spill_suffix = ".spill";  // in use, locked
 inline constexpr std::string_view fresh_suffix = ".new";    // being made: not locked yet
@@ -62,6 +62,7 @@ class spill_files {
  public:
   /// Errors  what open says of the directory: missing, not a directory, not readable.
   spill_files(FS& fs, std::string directory) : fs_(&fs), directory_(std::move(directory)) {
+    if (directory_.empty()) throw error{errc::invalid_option, {.where = "file_tier", .detail = "no directory"}};
     std::uint64_t token = 0;
     if (::getrandom(&token, sizeof token, 0) != static_cast<ssize_t>(sizeof token)) {
       throw error{last_system_error(), {.where = "file_tier getrandom"}};
@@ -79,8 +80,8 @@ class spill_files {
 
   [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
 
-  /// A new file of no bytes, locked, under a name that no other process will touch. It gets its lasting name only when it is
-  /// locked: a sweep that saw the lasting name unlocked would take it for a dead process's.
+  /// A new file of no bytes, locked, under a name that no other process will touch. It gets its lasting name only when
+  /// it is locked: a sweep that saw the lasting name unlocked would take it for a dead process's.
   /// Errors  what the calls said, with the path and the user id.
   [[nodiscard]] file<FS> create(int extra_flags) {
     for (unsigned attempt = 0;; ++attempt) {
@@ -114,7 +115,7 @@ class spill_files {
     f = file<FS>{};
   }
 
-  /// Blocks for [0, n), or an error now and not in mid-run. Where the file system cannot promise blocks, zeros are written.
+  /// Blocks for [0, n), or an error now and not in mid-run. Where blocks cannot be promised, zeros are written.
   void allocate(file<FS>& f, bytes n) {
     try {
       f.allocate(n);
@@ -127,7 +128,7 @@ class spill_files {
     }
   }
 
-  /// Removes the spill files of processes that are gone, and returns how many. Those that a living process has locked stay.
+  /// Removes the spill files of processes that are gone, and returns how many. Those locked by a living process stay.
   std::size_t sweep() {
     std::vector<std::string> names;
     if (call_result const listed = fs_->list(directory_.c_str(), names); !listed.ok()) {

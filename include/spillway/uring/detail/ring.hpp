@@ -19,8 +19,8 @@
 
 namespace spillway::inline v0::detail {
 
-/// A ring with one slot for each request that may be in the kernel. As many as the submission queue has entries, and the
-/// completion queue has twice as many, so neither overflows.
+/// A ring with one slot for each request that may be in the kernel. As many as the submission queue has entries, and
+/// the completion queue has twice as many, so neither overflows.
 class ring {
  public:
   struct slot {
@@ -79,8 +79,8 @@ class ring {
     ::io_uring_sqe_set_data(sqe, &s);
     s.sequence = ++prepared_;
   }
-  /// Hands what is prepared to the kernel, which may take only a part. 0, or the errno for which it takes nothing at all;
-  /// EAGAIN and EBUSY mean: later.
+  /// Hands what is prepared to the kernel, which may take only a part. 0, or the errno for which it takes nothing at
+  /// all; EAGAIN and EBUSY mean: later.
   [[nodiscard]] int submit() noexcept {
     while (prepared_ != submitted_) {
       int const taken = ::io_uring_submit(&ring_);

@@ -25,8 +25,9 @@ namespace spillway::inline v0::detail {
 
 /// Lives until the engine and its last token are gone; the ring and all I/O end with the engine.
 ///
-/// Completions are reaped by whoever asks. A thread that must sleep does it in the kernel, without the mutex, and is then the
-/// only one that reaps (`reaping_`): a completion taken by another would leave it asleep. The others sleep on `progress_`.
+/// Completions are reaped by whoever asks. A thread that must sleep does it in the kernel, without the mutex, and is
+/// then the only one that reaps (`reaping_`): a completion taken by another would leave it asleep. The others sleep on
+/// `progress_`.
 class uring_engine_core {
  public:
   uring_engine_core(unsigned depth, bytes request) : ring_(std::in_place, depth), queues_(request) {}
@@ -102,8 +103,8 @@ class uring_engine_core {
     bool const pending = ring_->in_kernel() != 0;
     lock.unlock();
     int const failed = pending ? ring_->wait() : EAGAIN;
-    // Nothing to wait for when the kernel has had no memory for any request so far: ask again in a while. Other failures
-    // of the wait leave the completions where they can be seen without it.
+    // Nothing to wait for when the kernel has had no memory for any request so far: ask again in a while. Other
+    // failures of the wait leave the completions where they can be seen without it.
     if (failed != 0 && failed != EINTR) std::this_thread::sleep_for(std::chrono::microseconds{200});
     lock.lock();
     reaping_ = false;
@@ -148,7 +149,8 @@ class uring_engine_core {
       ring_->give(slot);
       return leave(op);
     }
-    // ECANCELED: the thread that started the transfer ended while a kernel worker still had it queued. Nothing was moved.
+    // ECANCELED: the thread that started the transfer ended while a kernel worker still had it queued. Nothing was
+    // moved.
     bool const passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
     if (passing && piece.again++ < again_limit) return repeat(slot);
     std::error_code code{-result, std::system_category()};
