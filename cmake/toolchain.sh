@@ -6,7 +6,7 @@
 #   build_folder PRESET                prints where that preset builds
 #   run_ctest PRESET ARGUMENT...       runs, lists what was skipped and why, adds to $passed, $failed and $skipped
 #   print_totals                       `N passed, N failed[, N skipped]`; its status says whether nothing failed
-# Needs: g++ cmake ninja boost liburing catch2 fio clang
+# Needs: g++ cmake ninja boost liburing catch2 json fio clang
 
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=0
@@ -30,6 +30,7 @@ is_there() {
     boost) header_is_there boost/version.hpp 'BOOST_VERSION >= 108100' && header_is_there boost/asio/thread_pool.hpp ;;
     liburing) header_is_there liburing.h ;;
     catch2) header_is_there catch2/catch_all.hpp || header_is_there catch2/catch.hpp ;;
+    json) header_is_there nlohmann/json.hpp ;;
     fio) command -v fio >/dev/null 2>&1 ;;
     clang) command -v clang++ >/dev/null 2>&1 ;;
     *) return 1 ;;
@@ -40,6 +41,7 @@ package_of() {
   case $1 in
     ninja) echo ninja-build ;;
     liburing) echo liburing-dev ;;
+    json) echo nlohmann-json3-dev ;;
     boost)
       # Debian 12 has 1.74 under the plain name and 1.81 beside it; from 1.81 on the plain name serves.
       candidate=$(apt-cache policy libboost-dev 2>/dev/null | sed -n 's/^ *Candidate: //p')
@@ -111,6 +113,9 @@ build_folder() {
   esac
 }
 
+# What only the tests need: without it the examples and benchmarks can still be built.
+tests_can_be_built() { is_there catch2 && is_there json; }
+
 on_if() { if "$@"; then echo ON; else echo OFF; fi; }
 
 nvcc_is_there() {
@@ -128,11 +133,12 @@ configure_and_build() { # PRESET TARGET...; $configure_options is added to the c
   mkdir -p "$folder" || return 1
   # shellcheck disable=SC2086 # a list
   if ! (cd "$root" && cmake --preset "$preset" "-DSPILLWAY_ENABLE_URING=$uring" "-DSPILLWAY_ENABLE_CUDA=$cuda" \
-    "-DSPILLWAY_BUILD_TESTS=$(on_if is_there catch2)" ${configure_options:-}) >"$folder/configure.log" 2>&1; then
+    "-DSPILLWAY_BUILD_TESTS=$(on_if tests_can_be_built)" ${configure_options:-}) >"$folder/configure.log" 2>&1; then
     cat "$folder/configure.log"
     return 1
   fi
-  cmake --build "$folder" --parallel "$jobs" --target "$@"
+  # On after an error: all of them in one run.
+  cmake --build "$folder" --parallel "$jobs" --target "$@" -- -k 0
 }
 
 run_ctest() { # PRESET ARGUMENT...
@@ -141,6 +147,7 @@ run_ctest() { # PRESET ARGUMENT...
   results=$folder/results.xml
   rm -f "$results"
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" --output-junit "$results" "$@"
+  ctest_status=$?
   if [ ! -s "$results" ]; then
     echo "ctest left no results"
     failed=$((failed + 1))
@@ -168,6 +175,10 @@ run_ctest() { # PRESET ARGUMENT...
   fi
   # shellcheck disable=SC2086 # three numbers
   set -- $counts
+  if [ "$ctest_status" -ne 0 ] && [ "$2" -eq 0 ]; then
+    echo "ctest failed with status $ctest_status, and no test of it did"
+    set -- "$1" 1 "$3"
+  fi
   passed=$((passed + $1))
   failed=$((failed + $2))
   skipped=$((skipped + $3))

@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-require_packages g++ cmake ninja boost catch2 'liburing?'
+require_packages g++ cmake ninja boost catch2 json 'liburing?'
 targets=all
 [ "$preset" != tsan ] || targets=concurrent_programs
 if ! configure_and_build "$preset" "$targets"; then

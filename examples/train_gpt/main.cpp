@@ -84,8 +84,10 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
                                              .trace = set.timeline.empty() ? nullptr : &trace}};
   for (std::size_t t = 0; t < model.layout().size(); ++t) pipeline.bind(t, model.parameter(t));
 
-  run_state<decltype(pipeline)> state{
-      .loss_scale = set.loss_scale, .samples = {.seed = set.seed}, .trajectory = set.trajectory(), .model = &pipeline};
+  run_state<decltype(pipeline)> state{.loss_scale = set.loss_scale,
+                                      .samples = sampler::seeded(set.seed),
+                                      .trajectory = set.trajectory(),
+                                      .model = &pipeline};
   progress show(set.steps);
   resume_point const from = parse_resume(set.resume);
   checkpoint_store<> store(set.resume.empty() ? set.checkpoint_root() : from.root,
@@ -111,9 +113,7 @@ int train(settings const& set, std::vector<std::uint8_t> const& text, host_devic
                    .detail = "was made with " + state.trajectory + "; this run has " + set.trajectory()}};
     }
     show.note("resumed " + found.path + " at step " + std::to_string(state.step));
-    if (from.step) {
-      for (std::string const& note : set_later_aside(store, *from.step)) show.note(note);
-    }
+    for (std::string const& note : set_later_aside(store, state.step)) show.note(note);
   }
   show.note(std::to_string(model.layout().elements()) + " parameters, optimizer state " +
             to_string(dense_bytes(pipeline.arrays(), pipeline.chunks().blocks())) + " in " +
@@ -190,13 +190,14 @@ int run(settings const& set) {
   std::vector<std::uint8_t> const text = load_corpus(set.text, TRAIN_GPT_HEADERS, set.context + 1);
   auto const team = std::make_shared<thread_pool>(static_cast<unsigned>(set.threads));
   parameter_layout const layout = layout_of(set.model());
-  updater_schema const schema = host_updater<adamw_kernel>(kernels(set), team).schema();
-  chunk_plan const chunks(layout, set.chunk, schema.by_group);
   memory_plan plan;
   plan.limit(budget::device, set.device_memory);
   plan.limit(budget::host, set.host_memory);
   plan.limit(budget::file, set.file_space);
   device_model<host_device>::add_to(plan, set.model(), set.batch);
+  plan.require();  // a model that is far too large would have too many chunks even to plan them
+  updater_schema const schema = host_updater<adamw_kernel>(kernels(set), team).schema();
+  chunk_plan const chunks(layout, set.chunk, schema.by_group);
   add_pipeline(plan, layout, schema, chunks,
                {.slots = static_cast<unsigned>(set.slots), .micro_batches = static_cast<unsigned>(set.micro_batches)});
   plan.add(budget::host, "text", bytes{text.size()});

@@ -81,28 +81,32 @@ inline std::vector<std::string> headers_below(std::string const& directory) {
   return text;
 }
 
-/// Which windows of the text a run sees: window i is a pure function of (seed, i), so these two numbers are all that a
-/// checkpoint must hold, and a run that goes on from one sees what it would have seen.
+/// Which windows of the text a run sees. Random numbers come by counter, so these few integers are all that a checkpoint must
+/// hold, and a run that goes on from one sees what it would have seen.
 struct sampler {
-  std::uint64_t seed = 0;
+  spillway::counter_rng random{};
   std::uint64_t samples_drawn = 0;
+
+  /// Of a fresh run. The stream is "sampler": apart from those of the initial weights.
+  [[nodiscard]] static sampler seeded(std::uint64_t seed) {
+    return {.random = {.seed = seed, .stream = 0x73616d706c6572, .counter = 0}};
+  }
 
   /// The next window of `length` bytes, somewhere in the text.
   /// Pre      length <= text.size().
   /// Errors   none.
   /// Threads  one at a time.
   [[nodiscard]] std::span<std::uint8_t const> next(std::span<std::uint8_t const> text, std::size_t length) {
-    constexpr std::uint64_t stream = 0x73616d706c6572;  // "sampler": apart from the streams of the initial weights
-    spillway::counter_rng const random{.seed = seed, .stream = stream, .counter = 0};
-    std::uint64_t const bits = std::uint64_t{random.at(2 * samples_drawn)} << 32U | random.at(2 * samples_drawn + 1);
+    std::uint64_t const high = random();
+    std::uint64_t const low = random();
     ++samples_drawn;
-    return text.subspan(bits % (text.size() - length + 1), length);
+    return text.subspan((high << 32U | low) % (text.size() - length + 1), length);
   }
 
   /// Declares the state to checkpoints, by name.
   template <class Visitor>
   void visit_state(Visitor& visit) {
-    visit("seed", seed);
+    visit("random", random);
     visit("samples_drawn", samples_drawn);
   }
 };

@@ -55,8 +55,9 @@ struct communicator_that_broadcasts_zeros : spillway::single_process {
 };
 }  // namespace
 
-TEMPLATE_TEST_CASE("communicator conformance: a communicator that breaks a law is seen", "", communicator_beyond_its_world,
-                   communicator_that_sums_in_double, communicator_that_counts_twice, communicator_that_broadcasts_zeros) {
+TEMPLATE_TEST_CASE("communicator conformance: a communicator that breaks a law is seen", "",
+                   communicator_beyond_its_world, communicator_that_sums_in_double, communicator_that_counts_twice,
+                   communicator_that_broadcasts_zeros) {
   TestType comm;
   CHECK(check_communicator(comm) != none);
 }

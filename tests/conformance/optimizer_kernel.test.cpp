@@ -21,7 +21,8 @@ std::vector<std::string> const none;
 
 TEST_CASE("optimizer kernel conformance: adamw_kernel") {
   CHECK(check_optimizer_kernel<adamw_kernel>() == none);
-  CHECK(check_optimizer_kernel(adamw_kernel{.lr = 0.3, .beta1 = 0, .beta2 = 0.5, .eps = 1e-3, .weight_decay = 0}) == none);
+  CHECK(check_optimizer_kernel(adamw_kernel{.lr = 0.3, .beta1 = 0, .beta2 = 0.5, .eps = 1e-3, .weight_decay = 0}) ==
+        none);
 }
 
 TEST_CASE("optimizer kernel conformance: a user's kernels, by element and by tensor") {

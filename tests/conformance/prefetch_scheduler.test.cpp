@@ -55,9 +55,9 @@ struct scheduler_that_divides_by_times : spillway::sequential_scheduler {
 };
 }  // namespace
 
-TEMPLATE_TEST_CASE("prefetch scheduler conformance: a scheduler that breaks a law is seen", "", scheduler_that_starts_at_one,
-                   scheduler_that_visits_evens_twice, scheduler_that_writes_one_too_many, scheduler_that_fears_nothing_to_do,
-                   scheduler_that_divides_by_times) {
+TEMPLATE_TEST_CASE("prefetch scheduler conformance: a scheduler that breaks a law is seen", "",
+                   scheduler_that_starts_at_one, scheduler_that_visits_evens_twice, scheduler_that_writes_one_too_many,
+                   scheduler_that_fears_nothing_to_do, scheduler_that_divides_by_times) {
   TestType scheduler;
   CHECK(check_prefetch_scheduler(scheduler) != none);
 }

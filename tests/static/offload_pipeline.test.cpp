@@ -18,11 +18,13 @@ using minimal_pipeline = offload_pipeline<Tiers, minimal_updater, minimal_schedu
 
 static_assert(SpilledState<minimal_pipeline<minimal_tier>>);
 static_assert(!std::movable<minimal_pipeline<minimal_tier>>);
-static_assert(TierOrStack<minimal_tier> && TierOrStack<tier_stack<minimal_host_tier, minimal_tier>> && !TierOrStack<int>);
+static_assert(TierOrStack<minimal_tier> && TierOrStack<tier_stack<minimal_host_tier, minimal_tier>> &&
+              !TierOrStack<int>);
 
 template class v0::offload_pipeline<minimal_tier, minimal_updater, minimal_scheduler, minimal_device>;
 template class v0::offload_pipeline<minimal_host_tier, minimal_updater, minimal_scheduler, minimal_device>;
-template class v0::offload_pipeline<tier_stack<minimal_host_tier, minimal_tier>, minimal_updater, minimal_scheduler, minimal_device>;
+template class v0::offload_pipeline<tier_stack<minimal_host_tier, minimal_tier>, minimal_updater, minimal_scheduler,
+                                    minimal_device>;
 template class v0::device_tier<minimal_device>;
 template class v0::offload_pipeline<device_tier<minimal_device>, minimal_updater, minimal_scheduler, minimal_device>;
 

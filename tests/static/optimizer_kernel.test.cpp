@@ -33,7 +33,8 @@ static_assert(OptimizerKernel<kernel_that_updates_another_count> && !ElementKern
 static_assert(OptimizerKernel<kernel_that_says_tensor> && !ElementKernel<kernel_that_says_tensor> &&
               !TensorKernel<kernel_that_says_tensor>);
 static_assert(OptimizerKernel<tensor_kernel_that_ignores_shapes> && !TensorKernel<tensor_kernel_that_ignores_shapes>);
-static_assert(OptimizerKernel<tensor_kernel_that_changes_gradients> && !TensorKernel<tensor_kernel_that_changes_gradients>);
+static_assert(OptimizerKernel<tensor_kernel_that_changes_gradients> &&
+              !TensorKernel<tensor_kernel_that_changes_gradients>);
 static_assert(OptimizerKernel<tensor_kernel_that_says_element> && !TensorKernel<tensor_kernel_that_says_element> &&
               !ElementKernel<tensor_kernel_that_says_element>);
 

@@ -32,7 +32,9 @@ static_assert(!StateCodec<codec_throwing_store>);
 
 // A kernel takes exactly as many codecs as it has arrays.
 template <class... Codecs>
-concept Stores = requires { typename stored<adamw_kernel, rounding::nearest_even, Codecs...>; };
+concept Stores = requires {
+  typename stored<adamw_kernel, rounding::nearest_even, Codecs...>;
+};
 static_assert(Stores<float32, minimal_codec, float32>);
 static_assert(!Stores<float32, float32> && !Stores<float32, float32, float32, float32>);
 static_assert(!Stores<float32, float32, codec_throwing_load>);

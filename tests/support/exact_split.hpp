@@ -2,14 +2,14 @@
 /// A codec that needs the narrow parameter, for tests: a master as the bf16 parameter and 16 bits more, with no loss.
 #pragma once
 
+#include <spillway/layout/parameter_layout.hpp>
+#include <spillway/optimizer/state_codec_concept.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-
-#include <spillway/layout/parameter_layout.hpp>
-#include <spillway/optimizer/state_codec_concept.hpp>
 
 namespace test {
 
@@ -39,7 +39,8 @@ struct exact_split {
     float values[V::width];
     std::uint16_t low[V::width];
     value.store(values);  // NaN is canonical after this, so that its low half is that of the parameter's NaN
-    for (int i = 0; i < V::width; ++i) low[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) & 0xffffU);
+    for (int i = 0; i < V::width; ++i)
+      low[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) & 0xffffU);
     std::memcpy(array + element * sizeof *low, low, sizeof low);
   }
 };

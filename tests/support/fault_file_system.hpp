@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,8 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,6 +52,7 @@ struct fault {
   std::uint64_t times = ~std::uint64_t{0};
   int error = 0;                          ///< fails with it, without doing anything
   std::size_t at_most = ~std::size_t{0};  ///< moves no more bytes than this
+  unsigned delay_ms = 0;                  ///< sleeps first, so that others overtake
   bool throws = false;                    ///< breaks the promise that calls never throw
 };
 
@@ -165,6 +169,7 @@ class fault_file_system {
   template <class Call>
   call_result run(call kind, Call&& make) {
     fault const f = plan_->next(kind);
+    if (f.delay_ms != 0) std::this_thread::sleep_for(std::chrono::milliseconds{f.delay_ms});
     if (f.throws) throw std::runtime_error("a file system that throws");
     if (f.error != 0) return {-std::int64_t{f.error}};
     if constexpr (std::is_invocable_v<Call, std::size_t>) {

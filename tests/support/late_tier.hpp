@@ -3,6 +3,8 @@
 /// early gets wrong bytes, every time.
 #pragma once
 
+#include <spillway/tier/host_tier.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -11,8 +13,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-
-#include <spillway/tier/host_tier.hpp>
 
 namespace test {
 
@@ -60,7 +60,8 @@ class late_tier {
     return to.empty() ? token{} : token{to.data(), spillway::host_tier::data(r) + offset.count, to.size(), delay_};
   }
   [[nodiscard]] token write(spillway::region r, spillway::bytes offset, std::span<std::byte const> from) {
-    return from.empty() ? token{} : token{spillway::host_tier::data(r) + offset.count, from.data(), from.size(), delay_};
+    return from.empty() ? token{}
+                        : token{spillway::host_tier::data(r) + offset.count, from.data(), from.size(), delay_};
   }
   [[nodiscard]] static spillway::completed flush() noexcept { return {}; }
   [[nodiscard]] spillway::bytes capacity() const noexcept { return inner_.capacity(); }

@@ -2,6 +2,8 @@
 /// Ranks that are threads of one process, for tests.
 #pragma once
 
+#include <spillway/comm/communicator_concept.hpp>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
@@ -12,8 +14,6 @@
 #include <span>
 #include <thread>
 #include <vector>
-
-#include <spillway/comm/communicator_concept.hpp>
 
 namespace test {
 

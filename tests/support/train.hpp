@@ -2,14 +2,14 @@
 /// Whole short runs of an offload_pipeline on recorded gradients, for comparing what they end with.
 #pragma once
 
+#include <spillway/optimizer/host_updater.hpp>
+#include <spillway/pipeline/offload_pipeline.hpp>
+#include <spillway/scheduler/sequential_scheduler.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <spillway/optimizer/host_updater.hpp>
-#include <spillway/pipeline/offload_pipeline.hpp>
-#include <spillway/scheduler/sequential_scheduler.hpp>
 
 #include "support/training_run.hpp"
 
@@ -31,8 +31,8 @@ template <class Tiers, class Updater = spillway::host_updater<>, class Scheduler
 snapshot train(Tiers tiers, spillway::pipeline_options options = cut(65536), Updater updater = two_groups(),
                Scheduler scheduler = {}, unsigned steps = 3) {
   spillway::host_device device({.memory = spillway::bytes{16U << 20U}});
-  spillway::offload_pipeline<Tiers, Updater, Scheduler> pipeline(training_layout(), device, std::move(tiers), std::move(updater),
-                                                                 std::move(scheduler), options);
+  spillway::offload_pipeline<Tiers, Updater, Scheduler> pipeline(training_layout(), device, std::move(tiers),
+                                                                 std::move(updater), std::move(scheduler), options);
   trainer run(device, pipeline);
   run.initialise();
   for (unsigned i = 0; i < steps; ++i) run.step();

@@ -2,6 +2,12 @@
 /// A model that is trained on recorded gradients: numbers made by integer arithmetic, so that every build has the same ones.
 #pragma once
 
+#include <spillway/core/digest.hpp>
+#include <spillway/device/host_device.hpp>
+#include <spillway/durable/spilled_state_concept.hpp>
+#include <spillway/observe/step_report.hpp>
+#include <spillway/pipeline/pipeline_options.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +16,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/digest.hpp>
-#include <spillway/device/host_device.hpp>
-#include <spillway/durable/spilled_state_concept.hpp>
-#include <spillway/observe/step_report.hpp>
-#include <spillway/pipeline/pipeline_options.hpp>
 
 namespace test {
 
@@ -35,7 +35,8 @@ inline float recorded(std::uint64_t seed, std::uint64_t element) noexcept {
   std::uint64_t x = (seed * 0x9e3779b97f4a7c15U + element + 1) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 29U)) * 0x94d049bb133111ebU;
   auto const random = static_cast<std::uint32_t>(x >> 32U);
-  return std::bit_cast<float>((random & 0x80000000U) | ((115U + (random >> 8U) % 10U) << 23U) | (random & 0x7fU) << 16U);
+  return std::bit_cast<float>((random & 0x80000000U) | ((115U + (random >> 8U) % 10U) << 23U) |
+                              (random & 0x7fU) << 16U);
 }
 
 /// Gradients in device memory for one pipeline, and where its parameters live.
@@ -146,7 +147,8 @@ snapshot snapshot_of(S& state) {
       for (spillway::run const& r : state.chunks()[c].runs) {
         auto const first = data.begin() + static_cast<std::ptrdiff_t>(r.offset / 1024 * array.bytes_per_block);
         auto& to = out.arrays[r.tensor][a];
-        to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>((r.count * spillway::size_of(array.type)).count));
+        to.insert(to.end(), first,
+                  first + static_cast<std::ptrdiff_t>((r.count * spillway::size_of(array.type)).count));
       }
     });
   }

@@ -2,14 +2,14 @@
 /// Update rules that a user might write, for tests: one by element, one that needs whole tensors.
 #pragma once
 
+#include <spillway/core/f32.hpp>
+#include <spillway/optimizer/optimizer_kernel_concept.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-
-#include <spillway/core/f32.hpp>
-#include <spillway/optimizer/optimizer_kernel_concept.hpp>
 
 namespace test {
 

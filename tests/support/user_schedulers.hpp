@@ -2,11 +2,11 @@
 /// Schedulers that a user might write, for tests.
 #pragma once
 
+#include <spillway/scheduler/prefetch_scheduler_concept.hpp>
+
 #include <cstdint>
 #include <span>
 #include <utility>
-
-#include <spillway/scheduler/prefetch_scheduler_concept.hpp>
 
 namespace test {
 

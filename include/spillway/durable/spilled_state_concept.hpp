@@ -2,15 +2,15 @@
 /// State that is too large to be a leaf: chunks of stored arrays that only their owner can move. Requirements: durable/README.md.
 #pragma once
 
+#include <spillway/layout/chunk_plan.hpp>
+#include <spillway/layout/parameter_layout.hpp>
+#include <spillway/layout/stored_array.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include <spillway/layout/chunk_plan.hpp>
-#include <spillway/layout/parameter_layout.hpp>
-#include <spillway/layout/stored_array.hpp>
 
 namespace spillway::inline v0 {
 

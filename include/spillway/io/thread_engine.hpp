@@ -77,9 +77,8 @@ class thread_engine_core {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return in_flight_ == 0; });
   }
-  /// The engine dies: all I/O ends, the threads end, and with the last token the core does.
+  /// The engine dies: the threads end, which do all that is queued first, and with the last token the core does.
   static void retire(thread_engine_core* core) noexcept {
-    core->drain();
     std::unique_lock lock(core->mutex_);
     core->stopping_ = true;
     core->work_.notify_all();
@@ -155,11 +154,7 @@ class thread_engine_core {
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
         continue;
       }
-      // A direct read that ends in the middle of a block goes on at an unaligned offset: EINVAL, not end of file.
-      if (call.error() == EINVAL && !op.writes && piece.moved != 0) {
-        call_result const size = fs_.size(op.file.handle);
-        if (size.ok() && piece.position() >= static_cast<std::uint64_t>(size.value)) return errc::short_transfer;
-      }
+      if (call.error() == EINVAL && past_end(piece, fs_)) return errc::short_transfer;
       return {call.error(), std::system_category()};
     }
     return {};

@@ -101,25 +101,28 @@ class offload_pipeline {
     mover_.report(report);  // what moved between steps (saves, digests) is not of this one
     report = {.update = update_ + 1};
     double const began = seconds_now();
-    timed(resource::device_to_host, "gradients", 0, [&] { gradients_.settle(); });
-    gradient_sum sum;
-    timed(resource::host_update, "norm", 0, [&] { sum = gradients_.sum(*pool_); });
-    ranks.all_reduce_sum(sum.squares.digits());
-    auto bad = static_cast<std::int64_t>(sum.non_finite);
-    ranks.all_reduce_sum(std::span{&bad, 1});
-    report.gradient_norm = (sqrt(f64{sum.squares.value()}) / options.loss_scale).value;
-    report.skipped = bad != 0;
-    if (!report.skipped) {
-      report.clip = clip_factor(report.gradient_norm, options.max_norm);
-      plan_walk();
-      poisoned_ = true;
-      try {
-        walk({options.learning_rate_factor, (f64{report.clip} / options.loss_scale).narrowed()}, report);
-      } catch (...) {
+    plan_walk();
+    try {
+      read_ahead(0, report);  // what is read does not depend on the norm
+      timed(resource::device_to_host, "gradients", 0, [&] { gradients_.settle(); });
+      gradient_sum sum;
+      timed(resource::host_update, "norm", 0, [&] { sum = gradients_.sum(*pool_); });
+      ranks.all_reduce_sum(sum.squares.digits());
+      auto bad = static_cast<std::int64_t>(sum.non_finite);
+      ranks.all_reduce_sum(std::span{&bad, 1});
+      report.gradient_norm = (sqrt(f64{sum.squares.value()}) / options.loss_scale).value;
+      report.skipped = bad != 0;
+      if (report.skipped) {
         mover_.abandon();
-        throw;
+      } else {
+        report.clip = clip_factor(report.gradient_norm, options.max_norm);
+        poisoned_ = true;
+        walk({options.learning_rate_factor, (f64{report.clip} / options.loss_scale).narrowed()}, report);
+        poisoned_ = false;
       }
-      poisoned_ = false;
+    } catch (...) {
+      mover_.abandon();
+      throw;
     }
     report.gradients_in = gradients_.clear();
     mover_.report(report);
@@ -224,6 +227,7 @@ class offload_pipeline {
     scheduler_.order({update_ + 1, count, static_cast<std::uint32_t>(mover_.slots().size())}, order_);
     visited_.assign(count, false);
     walk_.clear();
+    begun_ = 0;
     for (std::uint32_t const c : order_) {
       if (c >= count || visited_[c]) {
         throw error{errc::invalid_option, {.where = "scheduler order", .detail = "chunk " + std::to_string(c) + " is out of range or twice"}};
@@ -237,19 +241,10 @@ class offload_pipeline {
   void walk(update_scalars const& scalars, step_report& report) {
     ++update_;
     for (std::size_t t = 0; t < steps_.size(); ++t) steps_[t] += gradients_.present(t) ? 1U : 0U;
-    std::size_t const slots = mover_.slots().size();
-    std::size_t const depth = std::min<std::size_t>(scheduler_.read_ahead(), slots - 1);
-    std::size_t next = 0;
     for (std::size_t v = 0; v < walk_.size(); ++v) {
-      for (; next < walk_.size() && next <= v + depth; ++next) {
-        auto& ahead = mover_.slots()[next % slots];
-        if (!mover_.poll(ahead)) {
-          if (next > v) break;  // only read-ahead: go on with what is there
-          report.waited_for_write += stopwatch([&] { mover_.settle(ahead); });
-        }
-        begin_chunk(ahead, walk_[next]);
-      }
-      auto& slot = mover_.slots()[v % slots];
+      read_ahead(v, report);
+      auto& slot = mover_.slots()[v % mover_.slots().size()];
+      take_gradients(slot);
       report.waited_for_read += stopwatch([&] { mover_.finish_read(slot); });
       timed(resource::host_update, "update", slot.chunk, [&] { updater_.update({slot.arrays, slot.runs}, scalars, {}); });
       for (run_view const& r : slot.runs) report.elements += r.gradient != nullptr ? r.count : 0;
@@ -259,17 +254,29 @@ class offload_pipeline {
     }
     report.waited_for_write += stopwatch([&] { mover_.drain(); });
   }
-  void begin_chunk(staging_slot<D>& slot, std::uint32_t c) {
-    mover_.settle(slot);
-    mover_.place(slot, c);
+  // Reads of the walk up to `depth` chunks beyond number v, into slots that are free.
+  void read_ahead(std::size_t v, step_report& report) {
+    std::size_t const slots = mover_.slots().size();
+    std::size_t const depth = std::min<std::size_t>(scheduler_.read_ahead(), slots - 1);
+    for (; begun_ < walk_.size() && begun_ <= v + depth; ++begun_) {
+      auto& slot = mover_.slots()[begun_ % slots];
+      if (!mover_.poll(slot)) {
+        if (begun_ > v) return;  // only read-ahead: go on with what is there
+        report.waited_for_write += stopwatch([&] { mover_.settle(slot); });
+      }
+      mover_.settle(slot);
+      mover_.place(slot, walk_[begun_]);
+      mover_.start_read(slot);
+    }
+  }
+  void take_gradients(staging_slot<D>& slot) {
     for (std::size_t i = 0; i < slot.runs.size(); ++i) {
-      run const& r = chunks_[c].runs[i];
+      run const& r = chunks_[slot.chunk].runs[i];
       if (!gradients_.present(r.tensor)) continue;
       slot.runs[i].step = steps_[r.tensor];
       slot.runs[i].gradient_type = gradients_.type(r.tensor);
       slot.runs[i].gradient = gradients_.data(r.tensor) + (r.first * size_of(slot.runs[i].gradient_type)).count;
     }
-    mover_.start_read(slot);
   }
   template <class Work>
   static double stopwatch(Work const& work) {
@@ -289,6 +296,7 @@ class offload_pipeline {
   std::vector<std::uint32_t> order_;
   std::vector<bool> visited_{};
   std::vector<std::uint32_t> walk_{};
+  std::size_t begun_ = 0;  // chunks of walk_ whose read was started
   std::uint64_t update_ = 0;
   bool poisoned_ = true;  // until initialised or imported
 };

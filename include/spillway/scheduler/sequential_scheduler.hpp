@@ -8,7 +8,7 @@ namespace spillway::inline v0 {
 
 /// Every step walks from the first chunk to the last.
 struct sequential_scheduler {
-  unsigned depth = 3;  ///< chunks read ahead
+  unsigned depth = 4;  ///< chunks read ahead
 
   static void order(step_outline const&, std::span<std::uint32_t> out) noexcept {
     for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;

@@ -3,6 +3,12 @@
 /// own updaters too.
 #pragma once
 
+#include <spillway/core/bf16.hpp>
+#include <spillway/io/huge_buffer.hpp>
+#include <spillway/layout/chunk_plan.hpp>
+#include <spillway/optimizer/chunk_updater_concept.hpp>
+#include <spillway/testing/detail/law_list.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +19,18 @@
 #include <utility>
 #include <vector>
 
-#include <spillway/core/bf16.hpp>
-#include <spillway/io/huge_buffer.hpp>
-#include <spillway/layout/chunk_plan.hpp>
-#include <spillway/optimizer/chunk_updater_concept.hpp>
-#include <spillway/testing/detail/law_list.hpp>
-
 namespace spillway::inline v0::testing {
 
 namespace detail {
 
 /// Tensors with odd ends, of both types.
 [[nodiscard]] inline parameter_layout updater_check_layout() {
-  return parameter_layout{{{"a", {5, 1031}, dtype::bfloat16, 0}, {"b", {1}, dtype::float32, 0}, {"c", {1023}, dtype::bfloat16, 0},
-                           {"d", {2, 512}, dtype::float32, 0}, {"e", {1025}, dtype::float32, 0}, {"f", {7}, dtype::bfloat16, 0},
+  return parameter_layout{{{"a", {5, 1031}, dtype::bfloat16, 0},
+                           {"b", {1}, dtype::float32, 0},
+                           {"c", {1023}, dtype::bfloat16, 0},
+                           {"d", {2, 512}, dtype::float32, 0},
+                           {"e", {1025}, dtype::float32, 0},
+                           {"f", {7}, dtype::bfloat16, 0},
                            {"g", {40001}, dtype::bfloat16, 0}}};
 }
 
@@ -35,7 +39,9 @@ template <ChunkUpdater U>
 class chunked_model {
  public:
   chunked_model(U& updater, std::uint64_t chunk_elements)
-      : updater_(&updater), layout_(updater_check_layout()), chunks_(layout_, chunk_elements, updater.schema().by_group) {
+      : updater_(&updater),
+        layout_(updater_check_layout()),
+        chunks_(layout_, chunk_elements, updater.schema().by_group) {
     for (chunk const& c : chunks_.chunks()) {
       for (stored_array const& array : updater.schema().arrays) {
         memory_.emplace_back(array_bytes(array, c.blocks.size()));
@@ -75,7 +81,8 @@ class chunked_model {
     }
     number_ = number;
     auto const before = gradients_;
-    each_chunk([&](chunk const&, chunk_view const& view) { updater_->update(view, {.gradient_scale = 1 / factor}, {}); });
+    each_chunk(
+        [&](chunk const&, chunk_view const& view) { updater_->update(view, {.gradient_scale = 1 / factor}, {}); });
     gradients_changed_ = gradients_changed_ || before != gradients_;
   }
   /// The true elements of every array and parameter of a tensor, one after the other, whatever the chunks are.
@@ -86,7 +93,8 @@ class chunked_model {
       for (std::size_t c = 0; c < chunks_.size(); ++c) {
         for (run const& r : chunks_[c].runs) {
           if (r.tensor != t) continue;
-          auto const* const from = memory_[c * arrays.size() + a].data() + r.offset / block_elements * arrays[a].bytes_per_block;
+          auto const* const from =
+              memory_[c * arrays.size() + a].data() + r.offset / block_elements * arrays[a].bytes_per_block;
           out.insert(out.end(), from, from + true_bytes(arrays[a], r.count));
         }
       }
@@ -110,7 +118,8 @@ class chunked_model {
           for (std::size_t i = 0; i < true_bytes(arrays[a], r.count); ++i) written[first + i] = true;
         }
         for (std::size_t i = 0; i < written.size(); ++i) {
-          if (!written[i] && memory_[c * arrays.size() + a].data()[i] != mark) return "padding of array " + arrays[a].name;
+          if (!written[i] && memory_[c * arrays.size() + a].data()[i] != mark)
+            return "padding of array " + arrays[a].name;
         }
       }
     }
@@ -129,7 +138,9 @@ class chunked_model {
     fill_pattern(raw, seed);
     std::vector<float> out(count);
     for (std::size_t e = 0; e < count; ++e) {
-      out[e] = static_cast<float>(std::to_integer<int>(raw[2 * e]) * 256 + std::to_integer<int>(raw[2 * e + 1]) - 32768) / 32768.0F;
+      out[e] =
+          static_cast<float>(std::to_integer<int>(raw[2 * e]) * 256 + std::to_integer<int>(raw[2 * e + 1]) - 32768) /
+          32768.0F;
     }
     return out;
   }
@@ -155,8 +166,13 @@ class chunked_model {
         tensor_spec const& spec = layout_[r.tensor];
         auto& g = gradients_[r.tensor];
         bool const wide = g.size() == layout_.elements(r.tensor) * 4;
-        runs.push_back({.offset = r.offset, .count = r.count, .group = spec.group, .step = number_, .shape = spec.shape,
-                        .gradient_type = wide ? dtype::float32 : dtype::bfloat16, .parameter_type = spec.type,
+        runs.push_back({.offset = r.offset,
+                        .count = r.count,
+                        .group = spec.group,
+                        .step = number_,
+                        .shape = spec.shape,
+                        .gradient_type = wide ? dtype::float32 : dtype::bfloat16,
+                        .parameter_type = spec.type,
                         .gradient = g.empty() ? nullptr : g.data() + r.first * (wide ? 4 : 2),
                         .parameter = parameters_[r.tensor].data() + guard + (r.first * size_of(spec.type)).count});
       }
@@ -189,7 +205,8 @@ template <ChunkUpdater U>
     std::set<std::string> names;
     for (stored_array const& array : schema.arrays) {
       laws.expect(names.insert(array.name).second, "two arrays are named " + array.name);
-      laws.expect(array.bytes_per_block > 0 && !array.codec.empty(), "array " + array.name + " has no codec or no bytes");
+      laws.expect(array.bytes_per_block > 0 && !array.codec.empty(),
+                  "array " + array.name + " has no codec or no bytes");
     }
     laws.expect(!schema.arrays.empty() && schema.arrays.front().name == "master", "the first array is not the master");
     laws.expect(!schema.kernel.empty(), "the update rule has no name");
@@ -212,7 +229,8 @@ template <ChunkUpdater U>
         at += values.size() * 4;
       }
       for (std::size_t e = 0; e < values.size(); ++e) {
-        bf16 const half = schema.rule == rounding::nearest_even ? narrow(values[e]) : narrow<rounding::nearest_away>(values[e]);
+        bf16 const half =
+            schema.rule == rounding::nearest_even ? narrow(values[e]) : narrow<rounding::nearest_away>(values[e]);
         bool const right = m.layout()[t].type == dtype::float32 ? std::memcmp(&all[at + 4 * e], &values[e], 4) == 0
                                                                 : std::memcmp(&all[at + 2 * e], &half, 2) == 0;
         if (!right) return laws.expect(false, "a parameter of " + m.layout()[t].name + " is not the rounded master");

@@ -2,15 +2,15 @@
 /// What a Communicator promises beyond what the compiler checks, as a list of broken laws. For users' own communicators too.
 #pragma once
 
+#include <spillway/comm/communicator_concept.hpp>
+#include <spillway/testing/detail/law_list.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <spillway/comm/communicator_concept.hpp>
-#include <spillway/testing/detail/law_list.hpp>
 
 namespace spillway::inline v0::testing {
 

@@ -2,6 +2,11 @@
 /// What an OptimizerKernel promises beyond what the compiler checks, as a list of broken laws. For users' own kernels too.
 #pragma once
 
+#include <spillway/core/exact_arithmetic.hpp>
+#include <spillway/core/lanes.hpp>
+#include <spillway/optimizer/optimizer_kernel_concept.hpp>
+#include <spillway/testing/detail/law_list.hpp>
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -12,11 +17,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <spillway/core/exact_arithmetic.hpp>
-#include <spillway/core/lanes.hpp>
-#include <spillway/optimizer/optimizer_kernel_concept.hpp>
-#include <spillway/testing/detail/law_list.hpp>
 
 namespace spillway::inline v0::testing {
 
@@ -130,7 +130,8 @@ class optimizer_kernel_check {
   void value_types() {
     for (std::uint64_t round = 0; round < 50; ++round) {
       values one;
-      for (std::size_t i = 0; i < arrays; ++i) one[i] = round % 2 == 0 ? usual(100 * round + i) : any_bits(100 * round + i);
+      for (std::size_t i = 0; i < arrays; ++i)
+        one[i] = round % 2 == 0 ? usual(100 * round + i) : any_bits(100 * round + i);
       values many = one;
       for (std::uint64_t number = 1; number <= 3; ++number) {
         auto const gradient = round % 2 == 0 ? usual(100 * round + 90 + number) : any_bits(100 * round + 90 + number);

@@ -2,14 +2,14 @@
 /// What a PrefetchScheduler promises beyond what the compiler checks, as a list of broken laws. For users' own schedulers too.
 #pragma once
 
+#include <spillway/scheduler/prefetch_scheduler_concept.hpp>
+#include <spillway/testing/detail/law_list.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <spillway/scheduler/prefetch_scheduler_concept.hpp>
-#include <spillway/testing/detail/law_list.hpp>
 
 namespace spillway::inline v0::testing {
 
@@ -22,7 +22,8 @@ template <PrefetchScheduler S>
   std::vector<std::uint32_t> memory(outline.chunks + std::size_t{2}, untouched);
   scheduler.order(outline, std::span{memory}.subspan(1, outline.chunks));
   std::string const what = std::to_string(outline.chunks) + " chunks, step " + std::to_string(outline.number) + ": ";
-  if (memory.front() != untouched || memory.back() != untouched) return what + "something outside of the span was written";
+  if (memory.front() != untouched || memory.back() != untouched)
+    return what + "something outside of the span was written";
   std::vector<bool> seen(outline.chunks, false);
   for (std::size_t i = 1; i <= outline.chunks; ++i) {
     std::uint32_t const chunk = memory[i];
@@ -55,10 +56,20 @@ template <PrefetchScheduler S>
   laws.law("order after times", [&] {
     scheduler.observe({});  // a step that took no time, as clocks see it
     orders(4);
-    scheduler.observe({.wall = 1e6, .file_read = 1e6, .file_write = 1e-9, .update = 3, .waiting_for_read = 1e6, .waiting_for_write = 0});
+    scheduler.observe({.wall = 1e6,
+                       .file_read = 1e6,
+                       .file_write = 1e-9,
+                       .update = 3,
+                       .waiting_for_read = 1e6,
+                       .waiting_for_write = 0});
     orders(4);
     for (int i = 0; i < 100; ++i) {
-      scheduler.observe({.wall = 1, .file_read = 0.5, .file_write = 1, .update = 0.1, .waiting_for_read = 0, .waiting_for_write = 0.9});
+      scheduler.observe({.wall = 1,
+                         .file_read = 0.5,
+                         .file_write = 1,
+                         .update = 0.1,
+                         .waiting_for_read = 0,
+                         .waiting_for_write = 0.9});
     }
     orders(2);
   });

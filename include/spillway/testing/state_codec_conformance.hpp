@@ -2,6 +2,12 @@
 /// What a StateCodec promises beyond what the compiler checks, as a list of broken laws. For users' own codecs too.
 #pragma once
 
+#include <spillway/core/exact_arithmetic.hpp>
+#include <spillway/core/lanes.hpp>
+#include <spillway/layout/stored_array.hpp>
+#include <spillway/optimizer/state_codec_concept.hpp>
+#include <spillway/testing/detail/law_list.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,17 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include <spillway/core/exact_arithmetic.hpp>
-#include <spillway/core/lanes.hpp>
-#include <spillway/layout/stored_array.hpp>
-#include <spillway/optimizer/state_codec_concept.hpp>
-#include <spillway/testing/detail/law_list.hpp>
-
 namespace spillway::inline v0::testing {
 
 /// What a codec's name states, as far as the check must know it.
 struct codec_promise {
-  bool lossless = true;                    ///< load gives back the very bits that store was given; NaN the canonical one
+  bool lossless = true;  ///< load gives back the very bits that store was given; NaN the canonical one
   rounding rule = rounding::nearest_even;  ///< of the narrow parameter, for a codec that needs it
 };
 
@@ -58,19 +58,22 @@ class state_codec_check {
     std::vector<float> out(count);
     std::memcpy(out.data(), raw.data(), raw.size());
     for (std::size_t e = 0; e < count; e += 5) out[e] = std::bit_cast<float>((bits(out[e]) & 0xffff0000U) | 0x8000U);
-    for (std::size_t e = 1; e < count; e += 97) out[e] = std::bit_cast<float>(0x7f7fffffU ^ (e % 2 == 0 ? 0U : 0x80000000U));
+    for (std::size_t e = 1; e < count; e += 97)
+      out[e] = std::bit_cast<float>(0x7f7fffffU ^ (e % 2 == 0 ? 0U : 0x80000000U));
     return out;
   }
   /// What the narrow parameter beside a master of `x` widens to.
   [[nodiscard]] float parameter_of(float x) const noexcept {
-    return widen(promise_.rule == rounding::nearest_even ? narrow<rounding::nearest_even>(x) : narrow<rounding::nearest_away>(x));
+    return widen(promise_.rule == rounding::nearest_even ? narrow<rounding::nearest_even>(x)
+                                                         : narrow<rounding::nearest_away>(x));
   }
   template <class V>
   void store_all(std::vector<std::byte>& array, std::vector<float> const& from) const {
     for (std::uint64_t e = 0; e < count; e += V::width) C::template store<V>(array.data(), e, V::load(&from[e]));
   }
   template <class V>
-  [[nodiscard]] std::vector<float> load_all(std::vector<std::byte> const& array, std::vector<float> const& beside) const {
+  [[nodiscard]] std::vector<float> load_all(std::vector<std::byte> const& array,
+                                            std::vector<float> const& beside) const {
     std::vector<float> parameters(count);
     for (std::size_t e = 0; e < count; ++e) parameters[e] = parameter_of(beside[e]);
     std::vector<float> out(count);
@@ -94,7 +97,8 @@ class state_codec_check {
       auto const once = load_all<f32>(array, given);
       for (std::size_t e = 0; e < count && promise_.lossless; ++e) {
         if (bits(once[e]) == canonical(given[e])) continue;
-        return laws_.expect(false, "bits " + std::to_string(bits(given[e])) + " come back as " + std::to_string(bits(once[e])));
+        return laws_.expect(
+            false, "bits " + std::to_string(bits(given[e])) + " come back as " + std::to_string(bits(once[e])));
       }
       store_all<f32>(array, once);
       auto const twice = load_all<f32>(array, once);
@@ -114,7 +118,8 @@ class state_codec_check {
       if (one != many) return laws_.expect(false, "f32 and lanes store other bytes");
       auto const a = load_all<f32>(one, given);
       auto const b = load_all<lanes>(one, given);
-      if (std::memcmp(a.data(), b.data(), count * sizeof(float)) != 0) return laws_.expect(false, "f32 and lanes load other bits");
+      if (std::memcmp(a.data(), b.data(), count * sizeof(float)) != 0)
+        return laws_.expect(false, "f32 and lanes load other bits");
     }
   }
   void neighbours() {
@@ -124,9 +129,11 @@ class state_codec_check {
     auto const before = guarded;
     std::vector<std::byte> whole(array_size);
     store_all<f32>(whole, given);
-    for (std::uint64_t e = 0; e < count; ++e) C::template store<f32>(guarded.data() + block_bytes, e, f32::load(&given[e]));
+    for (std::uint64_t e = 0; e < count; ++e)
+      C::template store<f32>(guarded.data() + block_bytes, e, f32::load(&given[e]));
     laws_.expect(std::memcmp(guarded.data(), before.data(), block_bytes) == 0 &&
-                     std::memcmp(guarded.data() + block_bytes + array_size, before.data() + block_bytes + array_size, block_bytes) == 0,
+                     std::memcmp(guarded.data() + block_bytes + array_size, before.data() + block_bytes + array_size,
+                                 block_bytes) == 0,
                  "bytes outside of the array were written");
     std::vector<std::byte> array = whole;
     auto const other = samples(202);

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -114,24 +115,28 @@ TEST_CASE("text: an include directory that is missing or has no headers is named
   CHECK(missing.about().path == path);
 }
 
-TEST_CASE("sampler: window i depends on seed and i alone, so a restored one goes on where the old one was") {
+TEST_CASE("sampler: a copy of its state goes on where the old one was") {
   std::vector<std::uint8_t> const text(5000);
-  train_gpt::sampler straight{.seed = 9};
+  auto straight = train_gpt::sampler::seeded(9);
   std::vector<std::uint8_t const*> wanted;
-  wanted.reserve(100);
-  for (int i = 0; i < 100; ++i) wanted.push_back(straight.next(text, 65).data());
-  CHECK(straight.samples_drawn == 100);
-  for (std::uint64_t const stop : {0U, 1U, 37U, 99U}) {
-    train_gpt::sampler resumed{.seed = 9, .samples_drawn = stop};
-    for (std::uint64_t i = stop; i < 100; ++i) CHECK(resumed.next(text, 65).data() == wanted[i]);
+  std::vector<train_gpt::sampler> saved;
+  for (int i = 0; i < 100; ++i) {
+    saved.push_back(straight);
+    wanted.push_back(straight.next(text, 65).data());
   }
-  train_gpt::sampler other{.seed = 10};
+  CHECK(straight.samples_drawn == 100);
+  for (std::size_t const stop : {0U, 1U, 37U, 99U}) {
+    train_gpt::sampler resumed = saved[stop];
+    CHECK(resumed.samples_drawn == stop);
+    for (std::size_t i = stop; i < 100; ++i) CHECK(resumed.next(text, 65).data() == wanted[i]);
+  }
+  auto other = train_gpt::sampler::seeded(10);
   CHECK(other.next(text, 65).data() != wanted[0]);
 }
 
 TEST_CASE("sampler: windows lie inside the text and reach both of its ends") {
   std::vector<std::uint8_t> const text(80);
-  train_gpt::sampler s{.seed = 1};
+  auto s = train_gpt::sampler::seeded(1);
   std::set<std::ptrdiff_t> starts;
   for (int i = 0; i < 1000; ++i) {
     auto const window = s.next(text, 65);
@@ -145,12 +150,17 @@ TEST_CASE("sampler: windows lie inside the text and reach both of its ends") {
   CHECK(s.next(one, 65).data() == one.data());
 }
 
-TEST_CASE("sampler: its state to save is the seed and the number of windows drawn") {
-  train_gpt::sampler s{.seed = 3, .samples_drawn = 4};
+TEST_CASE("sampler: its state to save is the random generator and the number of windows drawn") {
+  auto s = train_gpt::sampler::seeded(3);
+  s.samples_drawn = 4;
   std::vector<std::string> names;
-  auto const visit = [&names](std::string_view name, std::uint64_t const& value) {
-    names.push_back(std::string(name) + "=" + std::to_string(value));
+  auto const visit = [&names](std::string_view name, auto const& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::uint64_t>) {
+      names.push_back(std::string(name) + "=" + std::to_string(value));
+    } else {
+      names.push_back(std::string(name) + "=" + std::to_string(value.seed) + "," + std::to_string(value.counter));
+    }
   };
   s.visit_state(visit);
-  CHECK(names == std::vector<std::string>{"seed=3", "samples_drawn=4"});
+  CHECK(names == std::vector<std::string>{"random=3,0", "samples_drawn=4"});
 }

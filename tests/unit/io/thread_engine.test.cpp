@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -163,6 +164,25 @@ struct recording_file_system : test::fault_file_system {
   }
 };
 }  // namespace
+
+namespace {
+/// Both pieces of a transfer fail, the first one first.
+struct failing_file_system : test::fault_file_system {
+  failing_file_system() = default;
+  spillway::call_result write(spillway::file_handle, std::byte const*, std::size_t, std::uint64_t offset) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{offset == 0 ? 50 : 150});
+    return {offset == 0 ? -EIO : -ENOSPC};
+  }
+};
+}  // namespace
+
+TEST_CASE("thread_engine: of several failures the one at the lowest position is reported") {
+  thread_engine<failing_file_system> engine{{.threads = 2, .request = 4_KiB}, failing_file_system{}};
+  auto const failed = test::failure_of([&] { engine.write({}, {}, test::counted(8192)).wait(); });
+  REQUIRE(failed);
+  CHECK(failed->code() == std::error_code(EIO, std::system_category()));
+  CHECK(failed->about().got == 0_B);
+}
 
 TEST_CASE("thread_engine: no call is over 1 GiB, whatever the options say") {
   recording_file_system files;

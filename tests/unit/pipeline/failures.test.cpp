@@ -31,10 +31,13 @@ struct spilled {
   test::scratch folder;
   std::shared_ptr<test::fault_plan> faults = std::make_shared<test::fault_plan>();
   host_device device{{.memory = 16_MiB}};
-  offload_pipeline<tier> pipeline{
-      test::training_layout(), device,
-      tier{engine{{.threads = 2}, test::fault_file_system{faults}}, {.directory = folder.path(), .direct = spillway::direct_io::off}},
-      test::two_groups(), spillway::sequential_scheduler{}, cut(21504)};
+  offload_pipeline<tier> pipeline{test::training_layout(),
+                                  device,
+                                  tier{engine{{.threads = 2}, test::fault_file_system{faults}},
+                                       {.directory = folder.path(), .direct = spillway::direct_io::off}},
+                                  test::two_groups(),
+                                  spillway::sequential_scheduler{},
+                                  cut(21504)};
   test::trainer<offload_pipeline<tier>> run{device, pipeline};
 };
 
@@ -79,7 +82,8 @@ TEST_CASE("a step that fails: an import makes the state whole again") {
   auto const fresh = snapshot_of(s.pipeline);
   std::vector<std::vector<std::byte>> chunks;
   for (std::size_t c = 0; c < s.pipeline.chunks().size(); ++c) {
-    s.pipeline.export_chunk(c, [&](std::size_t, std::span<std::byte const> data) { chunks.emplace_back(data.begin(), data.end()); });
+    s.pipeline.export_chunk(
+        c, [&](std::size_t, std::span<std::byte const> data) { chunks.emplace_back(data.begin(), data.end()); });
   }
   s.faults->set(call::write, {.from = 30, .error = ENOSPC});
   CHECK(error_of([&] { s.run.step(); }).code() == std::errc::no_space_on_device);
@@ -87,7 +91,8 @@ TEST_CASE("a step that fails: an import makes the state whole again") {
   s.pipeline.begin_import();
   auto next = chunks.begin();
   for (std::size_t c = 0; c < s.pipeline.chunks().size(); ++c) {
-    s.pipeline.import_chunk(c, [&](std::size_t, std::span<std::byte> to) { std::copy(next->begin(), next->end(), to.begin()), ++next; });
+    s.pipeline.import_chunk(
+        c, [&](std::size_t, std::span<std::byte> to) { std::copy(next->begin(), next->end(), to.begin()), ++next; });
   }
   for (std::size_t t = 0; t < s.pipeline.layout().size(); ++t) {
     std::size_t at = 0;
@@ -114,10 +119,12 @@ TEST_CASE("an import that fails leaves the state refused") {
   s.run.initialise();
   s.pipeline.begin_import();
   s.faults->set(call::write, {.error = EIO});
-  CHECK(error_of([&] { s.pipeline.import_chunk(0, [](std::size_t, std::span<std::byte>) {}); }).code() == std::errc::io_error);
+  CHECK(error_of([&] { s.pipeline.import_chunk(0, [](std::size_t, std::span<std::byte>) {}); }).code() ==
+        std::errc::io_error);
   CHECK(error_of([&] { s.pipeline.step({}); }).code() == errc::poisoned);
   s.faults->clear();
-  CHECK_THROWS_AS(s.pipeline.initialise([](std::size_t, std::uint64_t, std::span<float>) { throw std::runtime_error("no weights"); }),
+  CHECK_THROWS_AS(s.pipeline.initialise(
+                      [](std::size_t, std::uint64_t, std::span<float>) { throw std::runtime_error("no weights"); }),
                   std::runtime_error);
   CHECK(error_of([&] { s.pipeline.step({}); }).code() == errc::poisoned);
 }
@@ -144,7 +151,8 @@ TEST_CASE("an update that throws in mid-step poisons the state, and later steps 
   int calls_left = 3;
   host_device device({.memory = 16_MiB});
   offload_pipeline<host_tier, failing_updater> pipeline(test::training_layout(), device, host_tier{64_MiB},
-                                                        failing_updater{test::two_groups(), &calls_left}, {}, cut(21504));
+                                                        failing_updater{test::two_groups(), &calls_left}, {},
+                                                        cut(21504));
   test::trainer run(device, pipeline);
   run.initialise();
   CHECK_THROWS_AS(run.step(), std::runtime_error);
@@ -169,7 +177,8 @@ TEST_CASE("a device that fails while gradients come: the step says so and change
   auto const ready = s.device.record(stream);
   s.run.give_all(2);
   auto const gradient = s.device.allocate(4_B);
-  offload_pipeline fresh(spillway::parameter_layout{{{"scale", {}, spillway::dtype::float32}}}, s.device, host_tier{1_MiB});
+  offload_pipeline fresh(spillway::parameter_layout{{{"scale", {}, spillway::dtype::float32}}}, s.device,
+                         host_tier{1_MiB});
   test::trainer run(s.device, fresh);
   run.initialise();
   auto const untouched = snapshot_of(fresh);
@@ -188,15 +197,16 @@ TEST_CASE("a tier that cannot hold the state is refused at construction, and giv
   host_device device({.memory = 16_MiB});
   auto const make = [&](auto tiers) {
     return error_of([&] {
-      offload_pipeline pipeline(test::training_layout(), device, std::move(tiers), test::two_groups(), spillway::sequential_scheduler{},
-                                cut(21504));
+      offload_pipeline pipeline(test::training_layout(), device, std::move(tiers), test::two_groups(),
+                                spillway::sequential_scheduler{}, cut(21504));
     });
   };
   auto const refused = make(spillway::limiting_tier{host_tier{64_MiB}, 7_MiB});
   CHECK(refused.code() == errc::capacity_exceeded);
   CHECK(refused.about().wanted > 7_MiB);
   auto const counts = std::make_shared<spillway::tier_counts>();
-  spillway::tier_stack stack{spillway::share{0.5, spillway::counting_tier{host_tier{64_MiB}, counts}}, spillway::share{0.5, host_tier{1_MiB}}};
+  spillway::tier_stack stack{spillway::share{0.5, spillway::counting_tier{host_tier{64_MiB}, counts}},
+                             spillway::share{0.5, host_tier{1_MiB}}};
   CHECK(make(std::move(stack)).code() == errc::capacity_exceeded);
   CHECK(counts->peak_allocated > 0);
   CHECK(counts->allocated == 0);  // what the first tier gave before the second one refused

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <spillway/pipeline/offload_pipeline.hpp>
-
 #include <spillway/pipeline/memory_plan.hpp>
+#include <spillway/pipeline/offload_pipeline.hpp>
 #include <spillway/tier/counting_tier.hpp>
 #include <spillway/tier/host_tier.hpp>
 #include <spillway/tier/tier_stack.hpp>
@@ -9,6 +8,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/thread_communicator.hpp"
@@ -89,7 +90,8 @@ TEST_CASE("offload_pipeline: small updates add up in the master though bf16 alon
     f.pipeline.step({});
     m = 0.9 * m + 0.1 * 0.25;
     v = 0.999 * v + 0.001 * 0.0625;
-    wanted -= static_cast<float>(6e-4 * (m / (1 - std::pow(0.9, step))) / (std::sqrt(v / (1 - std::pow(0.999, step))) + 1e-8));
+    wanted -= static_cast<float>(6e-4 * (m / (1 - std::pow(0.9, step))) /
+                                 (std::sqrt(v / (1 - std::pow(0.999, step))) + 1e-8));
   }
   auto const now = snapshot_of(f.pipeline);
   CHECK(now.value(0, 0, 63) == Catch::Approx(wanted).epsilon(1e-6));
@@ -105,7 +107,9 @@ TEST_CASE("offload_pipeline: 1 to 4 micro-batches are their fp32 sum, in the ord
     fixture wide{wide_layout, cut(2048)};
     for (std::uint64_t step = 1; step <= 2; ++step) {  // the second step must not see the first one's sum
       for (std::size_t t = 0; t < 2; ++t) {
-        auto const part = [&](std::uint64_t m, std::uint64_t e) { return recorded(step * 50 + m * 7 + t, e) * static_cast<float>(1 + m * m); };
+        auto const part = [&](std::uint64_t m, std::uint64_t e) {
+          return recorded(step * 50 + m * 7 + t, e) * static_cast<float>(1 + m * m);
+        };
         for (std::uint64_t m = 0; m < k; ++m) narrow.run.give(t, [&](std::uint64_t e) { return part(m, e); });
         wide.run.give(t, [&](std::uint64_t e) {
           float sum = widen(spillway::narrow(part(0, e)));
@@ -155,7 +159,9 @@ TEST_CASE("offload_pipeline: a gradient that is not finite skips the step, chang
 TEST_CASE("offload_pipeline: a tensor without gradient stays as it is, and later uses the new gradient only") {
   fixture both{two_tensors()};
   fixture alone{two_tensors()};
-  auto const give = [](fixture& f, std::size_t t, std::uint64_t seed) { f.run.give(t, [&](std::uint64_t e) { return recorded(seed, e); }); };
+  auto const give = [](fixture& f, std::size_t t, std::uint64_t seed) {
+    f.run.give(t, [&](std::uint64_t e) { return recorded(seed, e); });
+  };
   for (std::uint64_t step = 1; step <= 10; ++step) {
     auto const before = snapshot_of(both.pipeline);
     give(both, 0, step);
@@ -208,7 +214,9 @@ TEST_CASE("offload_pipeline: the norm is that of all tensors together, and the c
 }
 
 TEST_CASE("offload_pipeline: two ranks step as one does, and one rank's infinity skips both") {
-  auto const part = [](unsigned rank) { return parameter_layout{{{rank == 0 ? "a" : "b", {rank == 0 ? 3000U : 1500U}}}}; };
+  auto const part = [](unsigned rank) {
+    return parameter_layout{{{rank == 0 ? "a" : "b", {rank == 0 ? 3000U : 1500U}}}};
+  };
   auto const gradient = [](std::uint64_t step, std::size_t t, std::uint64_t e) { return recorded(10 * step + t, e); };
   fixture whole{two_tensors()};
   double norm = 0;
@@ -245,8 +253,8 @@ TEST_CASE("offload_pipeline: two ranks step as one does, and one rank's infinity
 TEST_CASE("offload_pipeline: exactly 12 B are read and 12 written per element of the blocked layout, and no gradient") {
   auto const counts = std::make_shared<spillway::tier_counts>();
   host_device device({.memory = 16_MiB});
-  offload_pipeline pipeline(test::training_layout(), device, spillway::counting_tier{host_tier{64_MiB}, counts}, test::two_groups(),
-                            spillway::sequential_scheduler{}, cut(21504));
+  offload_pipeline pipeline(test::training_layout(), device, spillway::counting_tier{host_tier{64_MiB}, counts},
+                            test::two_groups(), spillway::sequential_scheduler{}, cut(21504));
   test::trainer run(device, pipeline);
   run.initialise();
   std::uint64_t const state = pipeline.layout().blocks() * 1024 * 12;
@@ -341,7 +349,8 @@ TEST_CASE("offload_pipeline: before it is initialised, and while it is imported,
   offload_pipeline pipeline(two_tensors(), device, host_tier{64_MiB});
   test::trainer run(device, pipeline);
   auto const refused = [&] {
-    return code_of([&] { pipeline.step({}); }) == errc::poisoned && code_of([&] { snapshot_of(pipeline); }) == errc::poisoned;
+    return code_of([&] { pipeline.step({}); }) == errc::poisoned &&
+           code_of([&] { snapshot_of(pipeline); }) == errc::poisoned;
   };
   CHECK(refused());
   run.initialise();
@@ -352,14 +361,18 @@ TEST_CASE("offload_pipeline: before it is initialised, and while it is imported,
 
 TEST_CASE("offload_pipeline: options that make no sense are refused by name") {
   host_device device({.memory = 4_MiB});
-  auto const make = [&](spillway::pipeline_options options, parameter_layout layout = two_tensors(), host_updater<> updater = host_updater<>{}) {
-    return code_of([&] { offload_pipeline<host_tier>(std::move(layout), device, host_tier{64_MiB}, std::move(updater), {}, options); });
+  auto const make = [&](spillway::pipeline_options options, parameter_layout layout = two_tensors(),
+                        host_updater<> updater = host_updater<>{}) {
+    return code_of([&] {
+      offload_pipeline<host_tier>(std::move(layout), device, host_tier{64_MiB}, std::move(updater), {}, options);
+    });
   };
   CHECK(make({.slots = 1}) == errc::invalid_option);
   CHECK(make({.slots = 0}) == errc::invalid_option);
   CHECK(make({.chunk_elements = 1023}) == errc::invalid_option);
   CHECK(make({.micro_batches = 0}) == errc::invalid_option);
-  CHECK(make(cut(1024), parameter_layout{{{"a", {10}, dtype::bfloat16, 2}}}, test::two_groups()) == errc::invalid_option);
+  CHECK(make(cut(1024), parameter_layout{{{"a", {10}, dtype::bfloat16, 2}}}, test::two_groups()) ==
+        errc::invalid_option);
   CHECK(make(cut(1024), parameter_layout{{{"a", {10}, dtype::bfloat16, 1}}}, test::two_groups()) == std::error_code{});
   CHECK(make(cut(1024), parameter_layout{{{"a", {10}, dtype::bfloat16, 7}}}) == std::error_code{});
 
@@ -368,9 +381,12 @@ TEST_CASE("offload_pipeline: options that make no sense are refused by name") {
   auto const before = snapshot_of(f.pipeline);
   double const nan = std::numeric_limits<double>::quiet_NaN();
   double const inf = std::numeric_limits<double>::infinity();
-  for (double const bad : {0.0, -1.0, nan, -nan, inf, -inf}) CHECK(code_of([&] { f.pipeline.step({.loss_scale = bad}); }) == errc::invalid_option);
-  for (double const bad : {nan, -nan, inf, -inf}) CHECK(code_of([&] { f.pipeline.step({.learning_rate_factor = bad}); }) == errc::invalid_option);
-  for (double const bad : {-1.0, nan, inf}) CHECK(code_of([&] { f.pipeline.step({.max_norm = bad}); }) == errc::invalid_option);
+  for (double const bad : {0.0, -1.0, nan, -nan, inf, -inf})
+    CHECK(code_of([&] { f.pipeline.step({.loss_scale = bad}); }) == errc::invalid_option);
+  for (double const bad : {nan, -nan, inf, -inf})
+    CHECK(code_of([&] { f.pipeline.step({.learning_rate_factor = bad}); }) == errc::invalid_option);
+  for (double const bad : {-1.0, nan, inf})
+    CHECK(code_of([&] { f.pipeline.step({.max_norm = bad}); }) == errc::invalid_option);
   CHECK(code_of([&] { f.run.give_all(1, 1); }) == errc::invalid_option);  // a second micro-batch
   CHECK((snapshot_of(f.pipeline) == before));
   CHECK(!f.pipeline.step({}).skipped);  // the gradients are still there
@@ -402,15 +418,20 @@ TEST_CASE("offload_pipeline: updaters that it cannot run are refused by name") {
   odd_updater two_passes;
   two_passes.odd.passes = 2;
   using pipeline = offload_pipeline<host_tier, odd_updater>;
-  CHECK(code_of([&] { pipeline(two_tensors(), device, host_tier{64_MiB}, std::move(on_device)); }) == errc::unsupported);
-  CHECK(code_of([&] { pipeline(two_tensors(), device, host_tier{64_MiB}, std::move(two_passes)); }) == errc::unsupported);
+  CHECK(code_of([&] { pipeline(two_tensors(), device, host_tier{64_MiB}, std::move(on_device)); }) ==
+        errc::unsupported);
+  CHECK(code_of([&] { pipeline(two_tensors(), device, host_tier{64_MiB}, std::move(two_passes)); }) ==
+        errc::unsupported);
 }
 
 TEST_CASE("offload_pipeline: its rule names the kernel and the rounding, and it deduces its policies") {
-  using stored = spillway::stored<adamw_kernel, spillway::rounding::nearest_away, spillway::float32, spillway::float32, spillway::float32>;
+  using stored = spillway::stored<adamw_kernel, spillway::rounding::nearest_away, spillway::float32, spillway::float32,
+                                  spillway::float32>;
   host_device device({.memory = 4_MiB});
   offload_pipeline const plain{two_tensors(), device, host_tier{64_MiB}};
-  static_assert(std::same_as<decltype(plain), offload_pipeline<host_tier, host_updater<>, spillway::sequential_scheduler, host_device> const>);
+  static_assert(
+      std::same_as<decltype(plain),
+                   offload_pipeline<host_tier, host_updater<>, spillway::sequential_scheduler, host_device> const>);
   CHECK(plain.rule() == "adamw/nearest_even");
   offload_pipeline const away{two_tensors(), device, host_tier{64_MiB}, host_updater<stored>{}};
   CHECK(away.rule() == "adamw/nearest_away");
@@ -429,8 +450,8 @@ TEST_CASE("offload_pipeline: a scheduler that orders nonsense is refused, and th
   options.micro_batches = 2;
   int mode = 0;
   host_device device({.memory = 4_MiB});
-  offload_pipeline<host_tier, host_updater<>, sometimes_wrong> pipeline(two_tensors(), device, host_tier{64_MiB}, host_updater<>{},
-                                                                        sometimes_wrong{{}, &mode}, options);
+  offload_pipeline<host_tier, host_updater<>, sometimes_wrong> pipeline(
+      two_tensors(), device, host_tier{64_MiB}, host_updater<>{}, sometimes_wrong{{}, &mode}, options);
   test::trainer run(device, pipeline);
   run.initialise();
   fixture wanted{two_tensors(), options};
@@ -443,6 +464,30 @@ TEST_CASE("offload_pipeline: a scheduler that orders nonsense is refused, and th
   pipeline.step({});
   wanted.pipeline.step({});
   CHECK((snapshot_of(pipeline) == snapshot_of(wanted.pipeline)));
+}
+
+TEST_CASE("offload_pipeline: a step that fails before the first update can be tried again, and sums nothing twice") {
+  struct failing_once : spillway::single_process {
+    bool* failed;
+    void all_reduce_sum(std::span<std::int64_t>) const {
+      if (!std::exchange(*failed, true)) throw std::runtime_error("the network is down");
+    }
+  };
+  auto options = cut(1024);
+  options.micro_batches = 2;
+  fixture f{two_tensors(), options};
+  fixture wanted{two_tensors(), options};
+  for (std::uint64_t micro = 0; micro < 2; ++micro) {
+    f.run.give_all(1, micro);
+    wanted.run.give_all(1, micro);
+  }
+  bool failed = false;
+  failing_once ranks{{}, &failed};
+  CHECK_THROWS_AS(f.pipeline.step({}, ranks), std::runtime_error);
+  CHECK(f.pipeline.updates() == 0);
+  f.pipeline.step({}, ranks);
+  wanted.pipeline.step({});
+  CHECK((snapshot_of(f.pipeline) == snapshot_of(wanted.pipeline)));
 }
 
 TEST_CASE("offload_pipeline: a scheduler is told the step, the chunks, the slots and afterwards the times") {
@@ -464,8 +509,8 @@ TEST_CASE("offload_pipeline: a scheduler is told the step, the chunks, the slots
   };
   seen saw;
   host_device device({.memory = 4_MiB});
-  offload_pipeline<host_tier, host_updater<>, watching> pipeline(two_tensors(), device, host_tier{64_MiB}, host_updater<>{},
-                                                                 watching{{}, &saw}, cut(1024, 3));
+  offload_pipeline<host_tier, host_updater<>, watching> pipeline(two_tensors(), device, host_tier{64_MiB},
+                                                                 host_updater<>{}, watching{{}, &saw}, cut(1024, 3));
   test::trainer run(device, pipeline);
   run.initialise();
   run.step();

@@ -33,7 +33,9 @@ struct slow_updater : spillway::host_updater<> {
     std::this_thread::sleep_for(5ms);
   }
 };
-bool overlap(spillway::timeline_event const& a, spillway::timeline_event const& b) { return a.begin < b.end && b.begin < a.end; }
+bool overlap(spillway::timeline_event const& a, spillway::timeline_event const& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 }  // namespace
 
 TEST_CASE("same bits: a tier whose transfers move their bytes at the last moment") {
@@ -48,15 +50,16 @@ TEST_CASE("a step overlaps: while chunk i is updated, i+1 is read and i-1 is wri
   auto options = cut(21504, 6);
   options.trace = &trace;
   host_device device({.memory = 16_MiB});
-  offload_pipeline<test::late_tier, slow_updater> pipeline(test::training_layout(), device, test::late_tier{64_MiB, 5ms},
-                                                           slow_updater{}, {.depth = 1}, options);
+  offload_pipeline<test::late_tier, slow_updater> pipeline(
+      test::training_layout(), device, test::late_tier{64_MiB, 5ms}, slow_updater{}, {.depth = 1}, options);
   test::trainer run(device, pipeline);
   run.initialise();
   std::size_t const before = trace.events().size();
   auto const report = run.step();
   auto const find = [&](resource where, std::string_view what, std::uint32_t chunk) -> spillway::timeline_event const& {
-    auto const found = std::find_if(trace.events().begin() + static_cast<std::ptrdiff_t>(before), trace.events().end(),
-                                    [&](auto const& e) { return e.where == where && e.what == what && e.number == chunk; });
+    auto const found =
+        std::find_if(trace.events().begin() + static_cast<std::ptrdiff_t>(before), trace.events().end(),
+                     [&](auto const& e) { return e.where == where && e.what == what && e.number == chunk; });
     REQUIRE(found != trace.events().end());
     return *found;
   };
@@ -83,8 +86,9 @@ TEST_CASE("a step overlaps: while chunk i is updated, i+1 is read and i-1 is wri
 TEST_CASE("the report says what the loop waited for") {
   host_device device({.memory = 16_MiB});
   auto const waited = [&](unsigned depth, auto updater) {
-    offload_pipeline<test::late_tier, decltype(updater)> pipeline(test::training_layout(), device, test::late_tier{64_MiB, 3ms},
-                                                                  std::move(updater), {.depth = depth}, cut(65536, 8));
+    offload_pipeline<test::late_tier, decltype(updater)> pipeline(test::training_layout(), device,
+                                                                  test::late_tier{64_MiB, 3ms}, std::move(updater),
+                                                                  {.depth = depth}, cut(65536, 8));
     test::trainer run(device, pipeline);
     run.initialise();
     return run.step();
@@ -99,8 +103,8 @@ TEST_CASE("the report says what the loop waited for") {
 TEST_CASE("delayed device copies: a slow link gives the bits of a fast one") {
   auto const wanted = train(host_tier{64_MiB});
   host_device device({.memory = 16_MiB, .link_bytes_per_second = 100e6});
-  offload_pipeline pipeline(test::training_layout(), device, host_tier{64_MiB}, test::two_groups(), spillway::sequential_scheduler{},
-                            cut(21504));
+  offload_pipeline pipeline(test::training_layout(), device, host_tier{64_MiB}, test::two_groups(),
+                            spillway::sequential_scheduler{}, cut(21504));
   test::trainer run(device, pipeline);
   run.initialise();
   for (int i = 0; i < 3; ++i) run.step();
@@ -154,7 +158,8 @@ TEST_CASE("delayed device copies: a gradient is taken after its own ready event,
 TEST_CASE("delayed device copies: once parameters_ready is done the device has the new parameter") {
   host_device device({.memory = 16_MiB, .link_bytes_per_second = 100e6});
   spillway::parameter_layout const layout{{{"a", {30000}}}};
-  offload_pipeline pipeline(layout, device, host_tier{64_MiB}, spillway::host_updater<>{}, spillway::sequential_scheduler{}, cut(4096));
+  offload_pipeline pipeline(layout, device, host_tier{64_MiB}, spillway::host_updater<>{},
+                            spillway::sequential_scheduler{}, cut(4096));
   test::trainer run(device, pipeline);
   run.initialise();
   run.step();
@@ -181,7 +186,8 @@ TEMPLATE_TEST_CASE("a steady step allocates nothing", "", host_tier, spillway::f
   spillway::timeline trace(1U << 16U);
   options.trace = &trace;
   host_device device({.memory = 16_MiB});
-  offload_pipeline<TestType> pipeline(test::training_layout(), device, std::move(tier), test::two_groups(2), {}, options);
+  offload_pipeline<TestType> pipeline(test::training_layout(), device, std::move(tier), test::two_groups(2), {},
+                                      options);
   test::trainer run(device, pipeline);
   run.initialise();
   auto const step = [&] {

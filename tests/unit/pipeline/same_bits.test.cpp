@@ -58,7 +58,8 @@ TEST_CASE("same bits: any share in host memory and in files") {
   test::scratch const folder;
   for (double const share : {0.0, 0.3, 1.0}) {
     CAPTURE(share);
-    spillway::tier_stack stack{spillway::share{share, spillway::host_tier{64_MiB}}, spillway::share{1 - share, files(folder)}};
+    spillway::tier_stack stack{spillway::share{share, spillway::host_tier{64_MiB}},
+                               spillway::share{1 - share, files(folder)}};
     CHECK((train(std::move(stack), cut(21504)) == reference()));
   }
 }

@@ -62,7 +62,8 @@ TEST_CASE("a user's codec: the parameters that it needs come back with an import
   spillway::host_device device({.memory = 16_MiB});
   auto const make = [&] {
     return std::make_unique<spillway::offload_pipeline<host_tier, host_updater<split>>>(
-        test::training_layout(), device, host_tier{64_MiB}, host_updater<split>{}, spillway::sequential_scheduler{}, cut(21504));
+        test::training_layout(), device, host_tier{64_MiB}, host_updater<split>{}, spillway::sequential_scheduler{},
+        cut(21504));
   };
   auto const first = make();
   test::trainer run(device, *first);
@@ -71,14 +72,17 @@ TEST_CASE("a user's codec: the parameters that it needs come back with an import
   auto const saved = test::snapshot_of(*first);
   std::vector<std::vector<std::byte>> chunks;
   for (std::size_t c = 0; c < first->chunks().size(); ++c) {
-    first->export_chunk(c, [&](std::size_t, std::span<std::byte const> data) { chunks.emplace_back(data.begin(), data.end()); });
+    first->export_chunk(
+        c, [&](std::size_t, std::span<std::byte const> data) { chunks.emplace_back(data.begin(), data.end()); });
   }
   auto const second = make();
   test::trainer resumed(device, *second);
   second->begin_import();
   std::size_t next = 0;
   for (std::size_t c = 0; c < second->chunks().size(); ++c) {
-    second->import_chunk(c, [&](std::size_t, std::span<std::byte> to) { std::copy(chunks[next].begin(), chunks[next].end(), to.begin()), ++next; });
+    second->import_chunk(c, [&](std::size_t, std::span<std::byte> to) {
+      std::copy(chunks[next].begin(), chunks[next].end(), to.begin()), ++next;
+    });
   }
   for (std::size_t t = 0; t < second->layout().size(); ++t) {
     std::size_t at = 0;
@@ -104,7 +108,8 @@ TEST_CASE("a user's codec: the parameters that it needs come back with an import
   CHECK((test::snapshot_of(*second) == test::snapshot_of(*first)));
 }
 
-TEST_CASE("a user's kernel by element: momentum in real steps gives the same bits for any cut, tier and number of threads") {
+TEST_CASE(
+    "a user's kernel by element: momentum in real steps gives the same bits for any cut, tier and number of threads") {
   using updater = host_updater<test::momentum_kernel>;
   test::snapshot const wanted = train(host_tier{64_MiB}, cut(1U << 20U), updater{});
   // By hand, for the scalar tensor, without clipping.
@@ -124,7 +129,8 @@ TEST_CASE("a user's kernel by element: momentum in real steps gives the same bit
 
   test::scratch const folder;
   CHECK((train(files(folder), cut(4096, 2), updater{}) == wanted));
-  CHECK((train(host_tier{64_MiB}, cut(21504), updater{test::momentum_kernel{}, std::make_shared<spillway::thread_pool>(3)}) == wanted));
+  CHECK((train(host_tier{64_MiB}, cut(21504),
+               updater{test::momentum_kernel{}, std::make_shared<spillway::thread_pool>(3)}) == wanted));
 }
 
 TEST_CASE("a user's kernel by tensor: real steps give the same bits for any chunk size, and cut no tensor") {
@@ -137,8 +143,8 @@ TEST_CASE("a user's kernel by tensor: real steps give the same bits for any chun
   }
   // The same rule by element could not: it has no norm of a cut tensor.
   spillway::host_device device({.memory = 16_MiB});
-  spillway::offload_pipeline pipeline(test::training_layout(), device, host_tier{64_MiB}, updater{}, spillway::sequential_scheduler{},
-                                      cut(4096));
+  spillway::offload_pipeline pipeline(test::training_layout(), device, host_tier{64_MiB}, updater{},
+                                      spillway::sequential_scheduler{}, cut(4096));
   for (auto const& chunk : pipeline.chunks().chunks()) {
     for (auto const& r : chunk.runs) CHECK(r.count == pipeline.layout().elements(r.tensor));
   }

@@ -26,7 +26,8 @@ TEST_CASE("same bits: any chunk size, number of slots and share, state in files 
   }
   for (double const share : {0.3, 1.0}) {
     CAPTURE(share);
-    spillway::tier_stack stack{spillway::share{share, spillway::host_tier{64_MiB}}, spillway::share{1 - share, files()}};
+    spillway::tier_stack stack{spillway::share{share, spillway::host_tier{64_MiB}},
+                               spillway::share{1 - share, files()}};
     CHECK((train(std::move(stack), cut(4096), test::two_groups(2)) == reference));
   }
 }

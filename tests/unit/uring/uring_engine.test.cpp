@@ -5,6 +5,7 @@
 #include <spillway/uring/uring_engine.hpp>
 
 #include <fcntl.h>
+#include <liburing.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -200,18 +203,114 @@ TEST_CASE("uring_engine: a transfer outlives the thread that started it") {
   NEEDS_IO_URING();
   test::scratch const folder;
   uring_engine engine{{.depth = 64, .request = 16_KiB}};
-  auto f = file<>::open(engine.file_system(), folder / "f", O_RDWR | O_CREAT);
-  auto const data = test::counted(std::size_t{4} << 20U);
-  std::vector<std::byte> got(data.size());
-  for (int round = 0; round < 20; ++round) {
-    f.truncate({});  // buffered writes that extend a file are done by kernel workers of the thread that submits them
+  auto const opened = engine.file_system().open((folder / "f").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+  if (!opened.ok()) SKIP("this file system refuses O_DIRECT");
+  auto f = file<>::open(engine.file_system(), folder / "f", O_RDWR | O_DIRECT);
+  static_cast<void>(engine.file_system().close({static_cast<int>(opened.value)}));
+  huge_buffer const data{4_MiB};
+  huge_buffer const got{4_MiB};
+  auto const wanted = test::counted(data.span().size());
+  std::copy(wanted.begin(), wanted.end(), data.data());
+  for (int round = 0; round < 8; ++round) {
+    f.truncate(
+        {});  // direct writes that extend a file are done by kernel workers, which end with the thread that submits
     transfer writing;
-    std::thread([&] { writing = engine.write(f.reference(), {}, data); }).join();
+    std::thread([&] { writing = engine.write(f.reference(), {}, data.span()); }).join();
     writing.wait();
-    std::fill(got.begin(), got.end(), std::byte{0});
-    f.read_exact({}, got);
-    REQUIRE((got == data));
+    std::fill(got.data(), got.data() + got.span().size(), std::byte{0});
+    f.read_exact({}, got.span());
+    REQUIRE(std::equal(wanted.begin(), wanted.end(), got.data()));
   }
+}
+
+TEST_CASE("uring_engine: whoever reaps, nobody sleeps on") {
+  NEEDS_IO_URING();
+  test::scratch const folder;
+  uring_engine engine;
+  { file<>::open(engine.file_system(), folder / "f", O_RDWR | O_CREAT).write_all({}, test::counted(4096)); }
+  auto const opened = engine.file_system().open((folder / "f").c_str(), O_RDWR | O_DIRECT, 0);
+  if (!opened.ok()) SKIP("this file system refuses O_DIRECT");
+  spillway::file_reference const f{{static_cast<int>(opened.value)}, "f"};
+  std::vector<std::thread> workers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    workers.emplace_back([&, i] {  // one polls, two sleep, and they end at different times
+      huge_buffer const to{4_KiB};
+      for (std::size_t round = 0; round < 2000 * (i + 1); ++round) {
+        transfer reading = engine.read(f, {}, to.span());
+        if (i == 0) {
+          while (!reading.poll()) {
+          }
+        }
+        reading.wait();
+      }
+    });
+  }
+  for (std::thread& t : workers) t.join();
+  static_cast<void>(engine.file_system().close(f.handle));
+}
+
+namespace {
+/// A pipe: a read of it lasts until the test lets it end.
+struct pipe_pair {
+  pipe_pair() { REQUIRE(::pipe2(ends, O_CLOEXEC) == 0); }
+  pipe_pair(pipe_pair const&) = delete;
+  pipe_pair& operator=(pipe_pair const&) = delete;
+  ~pipe_pair() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  [[nodiscard]] spillway::file_reference reader() const { return {{ends[0]}, "pipe"}; }
+  void fill() const { REQUIRE(::write(ends[1], "spillway", 8) == 8); }
+  int ends[2] = {-1, -1};
+};
+}  // namespace
+
+TEST_CASE("uring_engine: poll does not block, and each waiter is woken for its own transfer, in whatever order") {
+  NEEDS_IO_URING();
+  uring_engine engine;
+  for (int const first : {0, 1}) {
+    pipe_pair const pipes[2];
+    std::byte to[2][8] = {};
+    transfer reading[2] = {engine.read(pipes[0].reader(), {}, to[0]), engine.read(pipes[1].reader(), {}, to[1])};
+    CHECK(!reading[0].poll());
+    CHECK(!reading[0].status());
+    std::atomic<int> ended[2] = {0, 0};
+    std::thread waiters[2];
+    for (int i = 0; i < 2; ++i) {
+      waiters[i] = std::thread([&, i] {
+        reading[i].wait();
+        ended[i] = 1;
+      });
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds{20});  // the first sleeps in the kernel, the second does not
+    }
+    pipes[first].fill();
+    waiters[first].join();
+    CHECK(ended[1 - first] == 0);
+    pipes[1 - first].fill();
+    waiters[1 - first].join();
+    CHECK(std::equal(to[0], to[0] + 8, to[1]));
+    CHECK(to[0][0] == std::byte{'s'});
+  }
+}
+
+TEST_CASE("uring_engine: a request that the kernel cancels, as some do when a thread ends, is started again") {
+  NEEDS_IO_URING();
+  uring_engine engine;
+  pipe_pair const pipe;
+  std::byte to[8] = {};
+  transfer reading = engine.read(pipe.reader(), {}, to);
+  io_uring_sync_cancel_reg everything{};
+  everything.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
+  everything.timeout.tv_sec = everything.timeout.tv_nsec = -1;
+  if (::syscall(SYS_io_uring_register, ring_descriptor(), IORING_REGISTER_SYNC_CANCEL, &everything, 1) < 0) {
+    pipe.fill();
+    SKIP("the kernel has no synchronous cancel");
+  }
+  CHECK(!reading.poll());
+  pipe.fill();
+  reading.wait();
+  CHECK(to[0] == std::byte{'s'});
 }
 
 TEST_CASE("uring_engine: a ring that refuses everything fails its transfers and hangs nobody") {

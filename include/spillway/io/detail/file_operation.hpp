@@ -113,6 +113,15 @@ inline void record_failure(file_piece const& piece, std::error_code code) noexce
   piece.of->failed_code = code;
 }
 
+/// Whether EINVAL for the rest of a piece means the end of the file: a direct read that ends inside a block goes on at an
+/// unaligned offset, and not every file system looks at the size before it looks at the alignment.
+template <FileSystem FS>
+bool past_end(file_piece const& piece, FS& fs) {
+  if (piece.of->writes || piece.moved == 0) return false;
+  call_result const size = fs.size(piece.of->file.handle);
+  return size.ok() && piece.position() >= static_cast<std::uint64_t>(size.value);
+}
+
 /// The failure as the user sees it, or null. Never throws: without memory for the text it is bad_alloc.
 inline std::exception_ptr describe(file_operation const& op, char const* engine) noexcept {
   if (op.failed_at == ~std::uint64_t{0}) return op.outcome;

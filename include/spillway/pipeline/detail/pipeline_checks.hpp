@@ -2,14 +2,14 @@
 /// What a pipeline refuses before anything has changed.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/optimizer/chunk_updater_concept.hpp>
+#include <spillway/pipeline/pipeline_options.hpp>
+
 #include <bit>
 #include <cstdint>
 #include <string>
 #include <utility>
-
-#include <spillway/core/error.hpp>
-#include <spillway/optimizer/chunk_updater_concept.hpp>
-#include <spillway/pipeline/pipeline_options.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -19,8 +19,11 @@ namespace spillway::inline v0::detail {
 }
 
 /// Errors  errc::invalid_option, errc::unsupported.
-inline void require_pipeline(parameter_layout const& layout, updater_schema const& schema, pipeline_options const& options) {
-  auto const refuse = [](errc code, std::string why) { throw error{code, {.where = "offload_pipeline", .detail = std::move(why)}}; };
+inline void require_pipeline(parameter_layout const& layout, updater_schema const& schema,
+                             pipeline_options const& options) {
+  auto const refuse = [](errc code, std::string why) {
+    throw error{code, {.where = "offload_pipeline", .detail = std::move(why)}};
+  };
   if (options.slots < 2) refuse(errc::invalid_option, "fewer than 2 slots: one is read while another is written");
   if (options.micro_batches == 0) refuse(errc::invalid_option, "micro_batches is 0");
   if (schema.on_device) refuse(errc::unsupported, "an updater that works on the device");
@@ -33,7 +36,9 @@ inline void require_pipeline(parameter_layout const& layout, updater_schema cons
 
 /// Errors  errc::invalid_option.
 inline void require_step(step_options const& options) {
-  auto const refuse = [](char const* why) { throw error{errc::invalid_option, {.where = "offload_pipeline step", .detail = why}}; };
+  auto const refuse = [](char const* why) {
+    throw error{errc::invalid_option, {.where = "offload_pipeline step", .detail = why}};
+  };
   if (!is_finite(options.learning_rate_factor)) refuse("learning_rate_factor is not finite");
   if (!is_finite(options.loss_scale) || !(options.loss_scale > 0)) refuse("loss_scale must be finite and above 0");
   if (!is_finite(options.max_norm) || options.max_norm < 0) refuse("max_norm must be finite and not below 0");

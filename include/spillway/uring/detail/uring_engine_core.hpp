@@ -149,19 +149,12 @@ class uring_engine_core {
       ring_->give(slot);
       return leave(op);
     }
-    // ECANCELED: the thread that started the transfer ended while a kernel worker still had it queued. Nothing was
-    // moved.
+    // ECANCELED: the thread that started the transfer ended while a kernel worker still had it queued.
     bool const passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
     if (passing && piece.again++ < again_limit) return repeat(slot);
     std::error_code code{-result, std::system_category()};
-    if (result == 0 || (result == -EINVAL && past_end(piece))) code = errc::short_transfer;
+    if (result == 0 || (result == -EINVAL && past_end(piece, fs_))) code = errc::short_transfer;
     fail(slot, code);
-  }
-  /// A direct read that ends in the middle of a block goes on at an unaligned offset, which is EINVAL, not end of file.
-  [[nodiscard]] bool past_end(file_piece const& piece) noexcept {
-    if (piece.of->writes || piece.moved == 0) return false;
-    call_result const size = fs_.size(piece.of->file.handle);
-    return size.ok() && piece.position() >= static_cast<std::uint64_t>(size.value);
   }
   void repeat(ring::slot& slot) noexcept {
     if (broken_ != 0) return fail(slot, {broken_, std::system_category()});
