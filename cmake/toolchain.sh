@@ -6,7 +6,7 @@
 #   build_folder PRESET                prints where that preset builds
 #   run_ctest PRESET ARGUMENT...       runs, lists what was skipped and why, adds to $passed, $failed and $skipped
 #   print_totals                       `N passed, N failed[, N skipped]`; its status says whether nothing failed
-# Needs: g++ cmake ninja boost liburing catch2 json fio clang
+# Needs: g++ cmake ninja boost liburing catch2 json fio clang clang-format
 
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=0
@@ -33,6 +33,7 @@ is_there() {
     json) header_is_there nlohmann/json.hpp ;;
     fio) command -v fio >/dev/null 2>&1 ;;
     clang) command -v clang++ >/dev/null 2>&1 ;;
+    clang-format) command -v clang-format-14 >/dev/null 2>&1 ;;
     *) return 1 ;;
   esac
 }
@@ -42,6 +43,7 @@ package_of() {
     ninja) echo ninja-build ;;
     liburing) echo liburing-dev ;;
     json) echo nlohmann-json3-dev ;;
+    clang-format) echo clang-format-14 ;;
     boost)
       # Debian 12 has 1.74 under the plain name and 1.81 beside it; from 1.81 on the plain name serves.
       candidate=$(apt-cache policy libboost-dev 2>/dev/null | sed -n 's/^ *Candidate: //p')

@@ -45,7 +45,7 @@ struct communicator_that_sums_in_double : spillway::single_process {
 };
 struct communicator_that_counts_twice : spillway::single_process {
   static void all_reduce_sum(std::span<std::int64_t> numbers) {
-    for (std::int64_t& n : numbers) n *= 2;
+    for (std::int64_t& n : numbers) n = static_cast<std::int64_t>(2 * static_cast<std::uint64_t>(n));
   }
 };
 struct communicator_that_broadcasts_zeros : spillway::single_process {

@@ -30,7 +30,7 @@ namespace spillway::inline v0 {
 
 struct thread_engine_options {
   unsigned threads = 8;        ///< calls in flight at most; each thread sleeps in its call
-  bytes request{1ULL << 20U};  ///< largest call; a multiple of 4096
+  bytes request{4ULL << 20U};  ///< largest call; a multiple of 4096
   std::string reason{"chosen by type: io_uring was not tried"};  ///< for the report, when the program knows why
 };
 

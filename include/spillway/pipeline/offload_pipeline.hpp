@@ -2,13 +2,6 @@
 /// Optimizer state on tiers, streamed through an update every step.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <spillway/comm/single_process.hpp>
 #include <spillway/core/error.hpp>
 #include <spillway/device/host_device.hpp>
@@ -16,30 +9,40 @@
 #include <spillway/observe/step_report.hpp>
 #include <spillway/optimizer/host_updater.hpp>
 #include <spillway/pipeline/detail/chunk_mover.hpp>
+#include <spillway/pipeline/detail/chunk_walk.hpp>
 #include <spillway/pipeline/detail/pipeline_checks.hpp>
 #include <spillway/scheduler/sequential_scheduler.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0 {
 
 /// The optimizer of one model: narrow parameters and gradients on the device, state on `Tiers`, updates by `Updater` in the order
 /// of `Scheduler`. A SpilledState, so checkpoints save and restore it.
 /// Threads: one thread at a time. Not movable: transfers in flight know its slots.
-template <TierOrStack Tiers, ChunkUpdater Updater = host_updater<adamw_kernel>, PrefetchScheduler Scheduler = sequential_scheduler,
-          Device D = host_device>
+template <TierOrStack Tiers, ChunkUpdater Updater = host_updater<adamw_kernel>,
+          PrefetchScheduler Scheduler = sequential_scheduler, Device D = host_device>
 class offload_pipeline {
  public:
   /// Allocates everything that it will ever hold. `device` outlives it.
   /// Errors  errc::invalid_option (fewer than 2 slots, chunk under one block, a group that the updater does not know);
   ///         what tiers and memory say; errc::unsupported when the updater works on the device or makes several passes.
-  offload_pipeline(parameter_layout layout, D& device, Tiers tiers, Updater updater = Updater{}, Scheduler scheduler = Scheduler{},
-                   pipeline_options options = {})
-      : layout_(checked(std::move(layout), updater, options)), updater_(std::move(updater)), scheduler_(std::move(scheduler)),
+  offload_pipeline(parameter_layout layout, D& device, Tiers tiers, Updater updater = Updater{},
+                   Scheduler scheduler = Scheduler{}, pipeline_options options = {})
+      : layout_(checked(std::move(layout), updater, options)),
+        updater_(std::move(updater)),
+        scheduler_(std::move(scheduler)),
         pool_(options.pool ? options.pool : std::make_shared<thread_pool>()),
         chunks_(layout_, options.chunk_elements, updater_.schema().by_group),
         mover_(layout_, chunks_, updater_.schema(), device, std::move(tiers), options),
-        gradients_(layout_, device, options.micro_batches), steps_(layout_.size(), 0), order_(chunks_.size()) {
-    walk_.reserve(chunks_.size());
-  }
+        gradients_(layout_, device, options.micro_batches),
+        steps_(layout_.size(), 0),
+        walk_(chunks_.size()) {}
   offload_pipeline(offload_pipeline const&) = delete;
   offload_pipeline& operator=(offload_pipeline const&) = delete;
   ~offload_pipeline() { mover_.abandon(); }
@@ -67,7 +70,8 @@ class offload_pipeline {
       }
       mover_.settle(slot);
       mover_.place(slot, c);
-      for (std::size_t a = 0; a < slot.arrays.size(); ++a) std::fill_n(slot.arrays[a], mover_.array_size(c, a), std::byte{0});
+      for (std::size_t a = 0; a < slot.arrays.size(); ++a)
+        std::fill_n(slot.arrays[a], mover_.array_size(c, a), std::byte{0});
       updater_.initialise({slot.arrays, slot.runs}, masters, {});
       mover_.start_write(slot);
       mover_.start_upload(slot, true);
@@ -151,7 +155,9 @@ class offload_pipeline {
   [[nodiscard]] parameter_layout const& layout() const noexcept { return layout_; }
   [[nodiscard]] chunk_plan const& chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::span<stored_array const> arrays() const noexcept { return updater_.schema().arrays; }
-  [[nodiscard]] std::string rule() const { return updater_.schema().kernel + "/" + std::string(name_of(updater_.schema().rule)); }
+  [[nodiscard]] std::string rule() const {
+    return updater_.schema().kernel + "/" + std::string(name_of(updater_.schema().rule));
+  }
 
   template <class Sink>
   void export_chunk(std::size_t c, Sink&& sink) {
@@ -161,7 +167,8 @@ class offload_pipeline {
     mover_.place(slot, static_cast<std::uint32_t>(c));
     mover_.start_read(slot);
     mover_.finish_read(slot);
-    for (std::size_t a = 0; a < slot.arrays.size(); ++a) sink(a, std::span<std::byte const>{slot.arrays[a], mover_.array_size(c, a)});
+    for (std::size_t a = 0; a < slot.arrays.size(); ++a)
+      sink(a, std::span<std::byte const>{slot.arrays[a], mover_.array_size(c, a)});
   }
   template <class Sink>
   void export_parameter(std::size_t tensor, Sink&& sink) {
@@ -177,7 +184,8 @@ class offload_pipeline {
     auto& slot = mover_.slots()[0];
     mover_.settle(slot);
     mover_.place(slot, static_cast<std::uint32_t>(c));
-    for (std::size_t a = 0; a < slot.arrays.size(); ++a) source(a, std::span<std::byte>{slot.arrays[a], mover_.array_size(c, a)});
+    for (std::size_t a = 0; a < slot.arrays.size(); ++a)
+      source(a, std::span<std::byte>{slot.arrays[a], mover_.array_size(c, a)});
     mover_.start_write(slot);
     mover_.settle(slot);
   }
@@ -221,21 +229,13 @@ class offload_pipeline {
     mover_.end(where, what, number, began);
   }
 
-  // The chunks of this step in the scheduler's order: those with a gradient.
   void plan_walk() {
     auto const count = static_cast<std::uint32_t>(chunks_.size());
-    scheduler_.order({update_ + 1, count, static_cast<std::uint32_t>(mover_.slots().size())}, order_);
-    visited_.assign(count, false);
-    walk_.clear();
-    begun_ = 0;
-    for (std::uint32_t const c : order_) {
-      if (c >= count || visited_[c]) {
-        throw error{errc::invalid_option, {.where = "scheduler order", .detail = "chunk " + std::to_string(c) + " is out of range or twice"}};
-      }
-      visited_[c] = true;
+    auto const slots = static_cast<std::uint32_t>(mover_.slots().size());
+    walk_.plan(scheduler_, {update_ + 1, count, slots}, [&](std::uint32_t c) {
       auto const& runs = chunks_[c].runs;
-      if (std::any_of(runs.begin(), runs.end(), [&](run const& r) { return gradients_.present(r.tensor); })) walk_.push_back(c);
-    }
+      return std::any_of(runs.begin(), runs.end(), [&](run const& r) { return gradients_.present(r.tensor); });
+    });
   }
 
   void walk(update_scalars const& scalars, step_report& report) {
@@ -246,7 +246,8 @@ class offload_pipeline {
       auto& slot = mover_.slots()[v % mover_.slots().size()];
       take_gradients(slot);
       report.waited_for_read += stopwatch([&] { mover_.finish_read(slot); });
-      timed(resource::host_update, "update", slot.chunk, [&] { updater_.update({slot.arrays, slot.runs}, scalars, {}); });
+      auto const update = [&] { updater_.update({slot.arrays, slot.runs}, scalars, {}); };
+      timed(resource::host_update, "update", slot.chunk, update);
       for (run_view const& r : slot.runs) report.elements += r.gradient != nullptr ? r.count : 0;
       mover_.start_write(slot);
       mover_.start_upload(slot, false);
@@ -258,14 +259,11 @@ class offload_pipeline {
   void read_ahead(std::size_t v, step_report& report) {
     std::size_t const slots = mover_.slots().size();
     std::size_t const depth = std::min<std::size_t>(scheduler_.read_ahead(), slots - 1);
-    for (; begun_ < walk_.size() && begun_ <= v + depth; ++begun_) {
-      auto& slot = mover_.slots()[begun_ % slots];
-      if (!mover_.poll(slot)) {
-        if (begun_ > v) return;  // only read-ahead: go on with what is there
-        report.waited_for_write += stopwatch([&] { mover_.settle(slot); });
-      }
-      mover_.settle(slot);
-      mover_.place(slot, walk_[begun_]);
+    for (; walk_.begun < walk_.size() && walk_.begun <= v + depth; ++walk_.begun) {
+      auto& slot = mover_.slots()[walk_.begun % slots];
+      if (!mover_.poll(slot) && walk_.begun > v) return;  // only read-ahead: go on with what is there
+      report.waited_for_write += stopwatch([&] { mover_.settle(slot); });
+      mover_.place(slot, walk_[walk_.begun]);
       mover_.start_read(slot);
     }
   }
@@ -293,10 +291,7 @@ class offload_pipeline {
   detail::chunk_mover<Tiers, D> mover_;
   gradient_store<D> gradients_;
   std::vector<std::uint64_t> steps_;  // per tensor: updates that it took part in
-  std::vector<std::uint32_t> order_;
-  std::vector<bool> visited_{};
-  std::vector<std::uint32_t> walk_{};
-  std::size_t begun_ = 0;  // chunks of walk_ whose read was started
+  detail::chunk_walk walk_;
   std::uint64_t update_ = 0;
   bool poisoned_ = true;  // until initialised or imported
 };

@@ -18,7 +18,7 @@ namespace spillway::inline v0 {
 
 struct uring_engine_options {
   unsigned depth = 64;         ///< requests in the kernel at most; the kernel may clamp it
-  bytes request{2ULL << 20U};  ///< largest request; a multiple of 4096
+  bytes request{4ULL << 20U};  ///< largest request; a multiple of 4096
 };
 
 /// Submits when a transfer starts, so the kernel works while the caller computes; pieces over the depth wait in two
