@@ -14,9 +14,11 @@ int main() {
   device_block const weight = device.allocate(size);
   device_block const gradient = device.allocate(size);
 
-  offload_pipeline optimizer(layout, device, file_tier(thread_engine<>{}, {.directory = "."}), host_updater(adamw_kernel{.lr = 0.1}));
+  offload_pipeline optimizer(layout, device, file_tier(thread_engine<>{}, {.directory = "."}),
+                             host_updater(adamw_kernel{.lr = 0.1}));
   optimizer.bind(0, weight.data);
-  optimizer.initialise([](std::size_t, std::uint64_t, std::span<float> out) { std::fill(out.begin(), out.end(), 3.0F); });
+  optimizer.initialise(
+      [](std::size_t, std::uint64_t, std::span<float> out) { std::fill(out.begin(), out.end(), 3.0F); });
 
   auto stream = device.make_stream();
   for (int step = 0; step < 20; ++step) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step of offload_pipeline whose state is all in a file, against fio moving as many bytes each way on the same drive.
-// needs: fio
+// needs: fio liburing
 //
 //   file_step_bench [--NAME VALUE]...: elements, chunk, slots, read-ahead, request, depth, threads, rounds, directory
 //

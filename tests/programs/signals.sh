@@ -3,7 +3,7 @@
 # SIGTERM and SIGINT finish the step, save, and end with exit status 0; the run goes on from there with the same bits.
 . "$SPILLWAY_SOURCE/tests/support/programs.sh"
 
-steps=400
+steps=150
 must_run whole.log --steps "$steps" --checkpoint whole --file spill --checkpoint-every 0 || exit 1
 
 for signal in TERM INT; do

@@ -106,7 +106,7 @@ class fault_plan {
 class fault_file_system {
  public:
   using call_result = spillway::call_result;
-  using file_handle = spillway::file_handle;
+  using open_handle = spillway::open_handle;
 
   explicit fault_file_system(std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>())
       : plan_(std::move(plan)) {}
@@ -116,34 +116,34 @@ class fault_file_system {
     if ((flags & O_DIRECT) != 0 && plan_->direct_refused()) return {-EINVAL};
     return run(call::open, [&] { return posix_.open(path, flags, mode); });
   }
-  call_result close(file_handle f) {
+  call_result close(open_handle f) {
     return run(call::close, [&] { return posix_.close(f); });
   }
-  call_result read(file_handle f, std::byte* to, std::size_t n, std::uint64_t offset) {
+  call_result read(open_handle f, std::byte* to, std::size_t n, std::uint64_t offset) {
     return run(call::read, [&](std::size_t most) { return posix_.read(f, to, std::min(n, most), offset); });
   }
-  call_result write(file_handle f, std::byte const* from, std::size_t n, std::uint64_t offset) {
+  call_result write(open_handle f, std::byte const* from, std::size_t n, std::uint64_t offset) {
     return run(call::write, [&](std::size_t most) { return posix_.write(f, from, std::min(n, most), offset); });
   }
-  call_result size(file_handle f) {
+  call_result size(open_handle f) {
     return run(call::size, [&] { return posix_.size(f); });
   }
-  call_result allocate(file_handle f, std::uint64_t n) {
+  call_result allocate(open_handle f, std::uint64_t n) {
     return run(call::allocate, [&] { return posix_.allocate(f, n); });
   }
-  call_result truncate(file_handle f, std::uint64_t n) {
+  call_result truncate(open_handle f, std::uint64_t n) {
     return run(call::truncate, [&] { return posix_.truncate(f, n); });
   }
-  call_result sync_data(file_handle f) {
+  call_result sync_data(open_handle f) {
     return run(call::sync_data, [&] { return posix_.sync_data(f); });
   }
-  call_result sync(file_handle f) {
+  call_result sync(open_handle f) {
     return run(call::sync, [&] { return posix_.sync(f); });
   }
-  call_result lock(file_handle f) {
+  call_result lock(open_handle f) {
     return run(call::lock, [&] { return posix_.lock(f); });
   }
-  call_result direct_alignment(file_handle f) {
+  call_result direct_alignment(open_handle f) {
     return run(call::direct_alignment, [&] { return posix_.direct_alignment(f); });
   }
   call_result make_directory(char const* path, unsigned mode) {

@@ -2,10 +2,10 @@
 /// bfloat16 storage and the rounding rules that make one from an fp32 value.
 #pragma once
 
+#include <spillway/core/dtype.hpp>
+
 #include <cstdint>
 #include <string_view>
-
-#include <spillway/core/dtype.hpp>
 
 namespace spillway::inline v0 {
 
@@ -25,7 +25,8 @@ struct bf16 {
   [[nodiscard]] SPILLWAY_HOST_DEVICE constexpr explicit operator float() const noexcept {
     return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16U);  // nvcc refuses std::bit_cast here
   }
-  friend constexpr bool operator==(bf16, bf16) noexcept = default;  ///< of the bits: -0 differs from 0, NaN equals itself
+  friend constexpr bool operator==(bf16,
+                                   bf16) noexcept = default;  ///< of the bits: -0 differs from 0, NaN equals itself
 };
 
 /// Narrow an fp32. NaN becomes the canonical quiet NaN 0x7fc0; overflow goes to infinity.

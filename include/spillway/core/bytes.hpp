@@ -2,12 +2,12 @@
 /// Byte counts as a type of their own, so that elements and bytes can't be mixed up, and checked 64-bit arithmetic.
 #pragma once
 
-#include <compare>
-#include <cstdio>
-#include <cstdint>
-#include <string>
-
 #include <spillway/core/config.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <cstdio>
+#include <string>
 
 namespace spillway::inline v0 {
 
@@ -45,7 +45,9 @@ inline namespace literals {
 [[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t quantum) noexcept {
   return (n + quantum - 1) / quantum * quantum;
 }
-[[nodiscard]] constexpr bytes round_up(bytes n, bytes quantum) noexcept { return bytes{round_up(n.count, quantum.count)}; }
+[[nodiscard]] constexpr bytes round_up(bytes n, bytes quantum) noexcept {
+  return bytes{round_up(n.count, quantum.count)};
+}
 
 /// a x b into `out`; false when it does not fit 64 bits, and then `out` is unspecified.
 [[nodiscard]] constexpr bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) noexcept {

@@ -2,14 +2,14 @@
 /// What the environment can do to us, as one exception type that always names the thing.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+
 #include <cerrno>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-
-#include <spillway/core/bytes.hpp>
 
 namespace spillway::inline v0 {
 
@@ -34,17 +34,28 @@ class core_category final : public std::error_category {
   [[nodiscard]] char const* name() const noexcept override { return "spillway"; }
   [[nodiscard]] std::string message(int code) const override {
     switch (static_cast<errc>(code)) {
-      case errc::capacity_exceeded: return "capacity exceeded";
-      case errc::short_transfer: return "short transfer";
-      case errc::misaligned: return "misaligned";
-      case errc::unsupported: return "unsupported";
-      case errc::invalid_option: return "invalid option";
-      case errc::numerics_altered: return "numerics altered: this build computes other bits than the contract promises";
-      case errc::busy: return "in use by another process";
-      case errc::poisoned: return "an earlier failure left the state partly updated";
-      case errc::gradient_missing: return "no tensor has a gradient";
-      case errc::layout_mismatch: return "layout mismatch";
-      case errc::device_failed: return "device failed";
+      case errc::capacity_exceeded:
+        return "capacity exceeded";
+      case errc::short_transfer:
+        return "short transfer";
+      case errc::misaligned:
+        return "misaligned";
+      case errc::unsupported:
+        return "unsupported";
+      case errc::invalid_option:
+        return "invalid option";
+      case errc::numerics_altered:
+        return "numerics altered: this build computes other bits than the contract promises";
+      case errc::busy:
+        return "in use by another process";
+      case errc::poisoned:
+        return "an earlier failure left the state partly updated";
+      case errc::gradient_missing:
+        return "no tensor has a gradient";
+      case errc::layout_mismatch:
+        return "layout mismatch";
+      case errc::device_failed:
+        return "device failed";
     }
     return "unknown spillway error " + std::to_string(code);
   }

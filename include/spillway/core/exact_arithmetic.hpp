@@ -3,9 +3,9 @@
 /// The traps behind each line: https://gcc.gnu.org/wiki/FloatingPointMath, and optimizer/README.md.
 #pragma once
 
-#include <cstdint>
-
 #include <spillway/core/config.hpp>
+
+#include <cstdint>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -14,7 +14,8 @@
 namespace spillway::inline v0 {
 
 #if defined(__FLT_EVAL_METHOD__)
-static_assert(__FLT_EVAL_METHOD__ == 0, "x87 arithmetic keeps other bits than the contract promises: compile with SSE2");
+static_assert(__FLT_EVAL_METHOD__ == 0,
+              "x87 arithmetic keeps other bits than the contract promises: compile with SSE2");
 #endif
 
 namespace detail {
@@ -38,10 +39,18 @@ struct f64 {
   double value = 0;
   constexpr f64() noexcept = default;
   constexpr f64(double v) noexcept : value(v) {}  // NOLINT(google-explicit-constructor): literals in formulas
-  friend f64 operator+(f64 a, f64 b) noexcept { return detail::opaque(detail::opaque(a.value) + detail::opaque(b.value)); }
-  friend f64 operator-(f64 a, f64 b) noexcept { return detail::opaque(detail::opaque(a.value) - detail::opaque(b.value)); }
-  friend f64 operator*(f64 a, f64 b) noexcept { return detail::opaque(detail::opaque(a.value) * detail::opaque(b.value)); }
-  friend f64 operator/(f64 a, f64 b) noexcept { return detail::opaque(detail::opaque(a.value) / detail::opaque(b.value)); }
+  friend f64 operator+(f64 a, f64 b) noexcept {
+    return detail::opaque(detail::opaque(a.value) + detail::opaque(b.value));
+  }
+  friend f64 operator-(f64 a, f64 b) noexcept {
+    return detail::opaque(detail::opaque(a.value) - detail::opaque(b.value));
+  }
+  friend f64 operator*(f64 a, f64 b) noexcept {
+    return detail::opaque(detail::opaque(a.value) * detail::opaque(b.value));
+  }
+  friend f64 operator/(f64 a, f64 b) noexcept {
+    return detail::opaque(detail::opaque(a.value) / detail::opaque(b.value));
+  }
   [[nodiscard]] float narrowed() const noexcept { return detail::opaque(static_cast<float>(detail::opaque(value))); }
 };
 

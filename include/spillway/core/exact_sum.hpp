@@ -2,11 +2,11 @@
 /// A sum of doubles whose result does not depend on the order: a fixed-point number as wide as the whole double range.
 #pragma once
 
+#include <spillway/core/config.hpp>
+
 #include <array>
 #include <bit>
 #include <cstdint>
-
-#include <spillway/core/config.hpp>
 
 namespace spillway::inline v0 {
 

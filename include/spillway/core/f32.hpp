@@ -2,11 +2,11 @@
 /// The value type of per-element update rules, one element wide: fp32 whose operators give the same bits under any compiler flag.
 #pragma once
 
-#include <cstdint>
-
 #include <spillway/core/bf16.hpp>
 #include <spillway/core/config.hpp>
 #include <spillway/core/exact_arithmetic.hpp>
+
+#include <cstdint>
 
 namespace spillway::inline v0 {
 

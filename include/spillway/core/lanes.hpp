@@ -2,10 +2,10 @@
 /// The value type of per-element update rules, sixteen elements wide. Same operators and same bits as f32.
 #pragma once
 
+#include <spillway/core/f32.hpp>
+
 #include <cstdint>
 #include <cstring>
-
-#include <spillway/core/f32.hpp>
 
 namespace spillway::inline v0 {
 
@@ -51,21 +51,27 @@ class lanes {
   }
 
   SPILLWAY_ALWAYS_INLINE friend lanes operator+(lanes const& x, lanes const& y) noexcept {
-    return {kept(_mm_add_ps(x.a_, y.a_)), kept(_mm_add_ps(x.b_, y.b_)), kept(_mm_add_ps(x.c_, y.c_)), kept(_mm_add_ps(x.d_, y.d_))};
+    return {kept(_mm_add_ps(x.a_, y.a_)), kept(_mm_add_ps(x.b_, y.b_)), kept(_mm_add_ps(x.c_, y.c_)),
+            kept(_mm_add_ps(x.d_, y.d_))};
   }
   SPILLWAY_ALWAYS_INLINE friend lanes operator-(lanes const& x, lanes const& y) noexcept {
-    return {kept(_mm_sub_ps(x.a_, y.a_)), kept(_mm_sub_ps(x.b_, y.b_)), kept(_mm_sub_ps(x.c_, y.c_)), kept(_mm_sub_ps(x.d_, y.d_))};
+    return {kept(_mm_sub_ps(x.a_, y.a_)), kept(_mm_sub_ps(x.b_, y.b_)), kept(_mm_sub_ps(x.c_, y.c_)),
+            kept(_mm_sub_ps(x.d_, y.d_))};
   }
   SPILLWAY_ALWAYS_INLINE friend lanes operator*(lanes const& x, lanes const& y) noexcept {
-    return {kept(_mm_mul_ps(x.a_, y.a_)), kept(_mm_mul_ps(x.b_, y.b_)), kept(_mm_mul_ps(x.c_, y.c_)), kept(_mm_mul_ps(x.d_, y.d_))};
+    return {kept(_mm_mul_ps(x.a_, y.a_)), kept(_mm_mul_ps(x.b_, y.b_)), kept(_mm_mul_ps(x.c_, y.c_)),
+            kept(_mm_mul_ps(x.d_, y.d_))};
   }
   SPILLWAY_ALWAYS_INLINE friend lanes operator/(lanes const& x, lanes const& y) noexcept {
     return {quotient(x.a_, y.a_), quotient(x.b_, y.b_), quotient(x.c_, y.c_), quotient(x.d_, y.d_)};
   }
-  SPILLWAY_ALWAYS_INLINE friend lanes sqrt(lanes const& x) noexcept { return {root(x.a_), root(x.b_), root(x.c_), root(x.d_)}; }
+  SPILLWAY_ALWAYS_INLINE friend lanes sqrt(lanes const& x) noexcept {
+    return {root(x.a_), root(x.b_), root(x.c_), root(x.d_)};
+  }
   /// y where x < y, else x. maxps returns its second operand unless the first is greater: max(y, x).
   SPILLWAY_ALWAYS_INLINE friend lanes max(lanes const& x, lanes const& y) noexcept {
-    return {kept(_mm_max_ps(y.a_, x.a_)), kept(_mm_max_ps(y.b_, x.b_)), kept(_mm_max_ps(y.c_, x.c_)), kept(_mm_max_ps(y.d_, x.d_))};
+    return {kept(_mm_max_ps(y.a_, x.a_)), kept(_mm_max_ps(y.b_, x.b_)), kept(_mm_max_ps(y.c_, x.c_)),
+            kept(_mm_max_ps(y.d_, x.d_))};
   }
 
  private:
@@ -141,12 +147,24 @@ class lanes {
   void store(T* to) const noexcept {
     for (int i = 0; i < width; ++i) v_[i].template store<Rule>(to + i);
   }
-  friend lanes operator+(lanes const& x, lanes const& y) noexcept { return each(x, y, [](f32 a, f32 b) { return a + b; }); }
-  friend lanes operator-(lanes const& x, lanes const& y) noexcept { return each(x, y, [](f32 a, f32 b) { return a - b; }); }
-  friend lanes operator*(lanes const& x, lanes const& y) noexcept { return each(x, y, [](f32 a, f32 b) { return a * b; }); }
-  friend lanes operator/(lanes const& x, lanes const& y) noexcept { return each(x, y, [](f32 a, f32 b) { return a / b; }); }
-  friend lanes sqrt(lanes const& x) noexcept { return each(x, x, [](f32 a, f32) { return sqrt(a); }); }
-  friend lanes max(lanes const& x, lanes const& y) noexcept { return each(x, y, [](f32 a, f32 b) { return max(a, b); }); }
+  friend lanes operator+(lanes const& x, lanes const& y) noexcept {
+    return each(x, y, [](f32 a, f32 b) { return a + b; });
+  }
+  friend lanes operator-(lanes const& x, lanes const& y) noexcept {
+    return each(x, y, [](f32 a, f32 b) { return a - b; });
+  }
+  friend lanes operator*(lanes const& x, lanes const& y) noexcept {
+    return each(x, y, [](f32 a, f32 b) { return a * b; });
+  }
+  friend lanes operator/(lanes const& x, lanes const& y) noexcept {
+    return each(x, y, [](f32 a, f32 b) { return a / b; });
+  }
+  friend lanes sqrt(lanes const& x) noexcept {
+    return each(x, x, [](f32 a, f32) { return sqrt(a); });
+  }
+  friend lanes max(lanes const& x, lanes const& y) noexcept {
+    return each(x, y, [](f32 a, f32 b) { return max(a, b); });
+  }
 
  private:
   template <class F>

@@ -2,11 +2,11 @@
 /// The erased Transfer that engines hand out, and the operation record behind it.
 #pragma once
 
+#include <spillway/core/transfer_concept.hpp>
+
 #include <exception>
 #include <system_error>
 #include <utility>
-
-#include <spillway/core/transfer_concept.hpp>
 
 namespace spillway::inline v0 {
 

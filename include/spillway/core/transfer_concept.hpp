@@ -12,9 +12,9 @@ namespace spillway::inline v0 {
 /// thrown, never after; destroying a token waits; a moved-from token is done. poll() may be called any number of times.
 template <class T>
 concept Transfer = std::movable<T> && requires(T& token, T const& view) {
-  { token.poll() } -> std::same_as<bool>;               // makes progress; true once done; never blocks
-  token.wait();                                         // blocks; throws the whole spillway::error of a failure
-  { view.status() } -> std::same_as<std::error_code>;   // once done: what wait() would throw; before: no error
+  { token.poll() } -> std::same_as<bool>;              // makes progress; true once done; never blocks
+  token.wait();                                        // blocks; throws the whole spillway::error of a failure
+  { view.status() } -> std::same_as<std::error_code>;  // once done: what wait() would throw; before: no error
   requires noexcept(token.poll());
   requires noexcept(view.status());
 };

@@ -2,12 +2,11 @@
 /// "Please stop" from outside (SIGTERM, SIGINT), noticed between steps. Host only.
 #pragma once
 
-#include <csignal>
+#include <spillway/core/config.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-
-#include <spillway/core/config.hpp>
+#include <csignal>
 
 namespace spillway::inline v0 {
 

@@ -2,23 +2,22 @@
 /// Fork-join work on a Boost.Asio thread pool. Host only: no header that nvcc reads may include it.
 #pragma once
 
+#include <spillway/core/config.hpp>
+#include <spillway/core/exact_arithmetic.hpp>
+
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
 #include <thread>
-
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-
-#include <spillway/core/config.hpp>
-#include <spillway/core/exact_arithmetic.hpp>
 
 namespace spillway::inline v0 {
 
@@ -26,7 +25,8 @@ namespace spillway::inline v0 {
 [[nodiscard]] inline unsigned usable_processors() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return static_cast<unsigned>(CPU_COUNT(&set));
+  if (::sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+    return static_cast<unsigned>(CPU_COUNT(&set));
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
@@ -41,7 +41,8 @@ struct handler_allocator {
   handler_storage* storage = nullptr;
   explicit handler_allocator(handler_storage* s) noexcept : storage(s) {}
   template <class U>
-  handler_allocator(handler_allocator<U> const& other) noexcept : storage(other.storage) {}  // NOLINT(google-explicit-constructor)
+  handler_allocator(handler_allocator<U> const& other) noexcept
+      : storage(other.storage) {}  // NOLINT(google-explicit-constructor)
   [[nodiscard]] T* allocate(std::size_t n) const {
     if (n * sizeof(T) > sizeof storage->bytes) throw std::bad_alloc{};
     return reinterpret_cast<T*>(storage->bytes.data());
@@ -79,10 +80,11 @@ class thread_pool {
     shared.helpers.store(helpers, std::memory_order_relaxed);
     std::array<detail::handler_storage, most_threads> storage;
     for (std::size_t i = 0; i < helpers; ++i) {
-      boost::asio::post(pool_, boost::asio::bind_allocator(detail::handler_allocator<std::byte>{&storage[i]}, [&shared]() noexcept {
-                          shared.drain();
-                          if (shared.helpers.fetch_sub(1, std::memory_order_acq_rel) == 1) shared.helpers.notify_one();
-                        }));
+      boost::asio::post(
+          pool_, boost::asio::bind_allocator(detail::handler_allocator<std::byte>{&storage[i]}, [&shared]() noexcept {
+            shared.drain();
+            if (shared.helpers.fetch_sub(1, std::memory_order_acq_rel) == 1) shared.helpers.notify_one();
+          }));
     }
     shared.drain();
     for (std::size_t left = shared.helpers.load(std::memory_order_acquire); left != 0;

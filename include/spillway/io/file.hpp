@@ -54,7 +54,7 @@ class file {
 
   [[nodiscard]] bool valid() const noexcept { return handle_.valid(); }
   [[nodiscard]] char const* path() const noexcept { return path_ ? path_.get() : ""; }
-  [[nodiscard]] file_handle handle() const noexcept { return handle_; }
+  [[nodiscard]] open_handle handle() const noexcept { return handle_; }
   /// Stays good when the file is moved; ends with close().
   [[nodiscard]] file_reference reference() const noexcept { return {handle_, path()}; }
 
@@ -163,7 +163,7 @@ class file {
   }
 
   FS* fs_ = nullptr;
-  file_handle handle_{};
+  open_handle handle_{};
   std::unique_ptr<char[]> path_{};  // not a std::string: references to it survive a move of the file
 };
 

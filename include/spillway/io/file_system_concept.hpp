@@ -11,7 +11,7 @@
 namespace spillway::inline v0 {
 
 /// An open file of a FileSystem. A plain value; whoever opened it closes it.
-struct file_handle {
+struct open_handle {
   int id = -1;
   [[nodiscard]] constexpr bool valid() const noexcept { return id >= 0; }
 };
@@ -28,7 +28,7 @@ struct call_result {
 /// read and write carry their own offset; lock() is exclusive, does not wait and dies with the handle.
 template <class F>
 concept FileSystem = std::movable<F> &&
-    requires(F& fs, char const* path, file_handle f, std::byte* to, std::byte const* from, std::size_t n,
+    requires(F& fs, char const* path, open_handle f, std::byte* to, std::byte const* from, std::size_t n,
              std::uint64_t offset, std::vector<std::string>& names) {
   { fs.open(path, 0, 0U) } -> std::same_as<call_result>;  // (path, O_ flags, mode) -> handle id
   { fs.close(f) } -> std::same_as<call_result>;

@@ -30,33 +30,33 @@ class posix_file_system {
     return result(::open(path, flags | O_CLOEXEC, static_cast<mode_t>(mode)));
   }
   /// Never retried: after EINTR Linux has closed the descriptor all the same.
-  [[nodiscard]] static call_result close(file_handle f) noexcept { return result(::close(f.id)); }
-  [[nodiscard]] static call_result read(file_handle f, std::byte* to, std::size_t n, std::uint64_t offset) noexcept {
+  [[nodiscard]] static call_result close(open_handle f) noexcept { return result(::close(f.id)); }
+  [[nodiscard]] static call_result read(open_handle f, std::byte* to, std::size_t n, std::uint64_t offset) noexcept {
     return result(::pread(f.id, to, n, static_cast<off_t>(offset)));
   }
-  [[nodiscard]] static call_result write(file_handle f, std::byte const* from, std::size_t n,
+  [[nodiscard]] static call_result write(open_handle f, std::byte const* from, std::size_t n,
                                          std::uint64_t offset) noexcept {
     return result(::pwrite(f.id, from, n, static_cast<off_t>(offset)));
   }
-  [[nodiscard]] static call_result size(file_handle f) noexcept {
+  [[nodiscard]] static call_result size(open_handle f) noexcept {
     struct stat about {};
     if (::fstat(f.id, &about) != 0) return {-std::int64_t{errno}};
     return {about.st_size};
   }
   /// fallocate(2), not posix_fallocate(3), which writes a byte a block where the file system cannot: -EOPNOTSUPP tells
   /// the caller, who knows whether writing is worth it.
-  [[nodiscard]] static call_result allocate(file_handle f, std::uint64_t n) noexcept {
+  [[nodiscard]] static call_result allocate(open_handle f, std::uint64_t n) noexcept {
     if (n == 0) return {};
     return result(::fallocate(f.id, 0, 0, static_cast<off_t>(n)));
   }
-  [[nodiscard]] static call_result truncate(file_handle f, std::uint64_t n) noexcept {
+  [[nodiscard]] static call_result truncate(open_handle f, std::uint64_t n) noexcept {
     return result(::ftruncate(f.id, static_cast<off_t>(n)));
   }
-  [[nodiscard]] static call_result sync_data(file_handle f) noexcept { return result(::fdatasync(f.id)); }
-  [[nodiscard]] static call_result sync(file_handle f) noexcept { return result(::fsync(f.id)); }
-  [[nodiscard]] static call_result lock(file_handle f) noexcept { return result(::flock(f.id, LOCK_EX | LOCK_NB)); }
+  [[nodiscard]] static call_result sync_data(open_handle f) noexcept { return result(::fdatasync(f.id)); }
+  [[nodiscard]] static call_result sync(open_handle f) noexcept { return result(::fsync(f.id)); }
+  [[nodiscard]] static call_result lock(open_handle f) noexcept { return result(::flock(f.id, LOCK_EX | LOCK_NB)); }
   /// 4096 when the kernel does not say (before 6.1, and tmpfs); -EOPNOTSUPP when it says that the file cannot.
-  [[nodiscard]] static call_result direct_alignment(file_handle f) noexcept {
+  [[nodiscard]] static call_result direct_alignment(open_handle f) noexcept {
     struct statx about {};
     if (::statx(f.id, "", AT_EMPTY_PATH, STATX_DIOALIGN, &about) != 0) {
       return errno == ENOSYS || errno == EINVAL ? call_result{4096} : call_result{-std::int64_t{errno}};

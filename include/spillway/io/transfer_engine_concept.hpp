@@ -15,7 +15,7 @@ namespace spillway::inline v0 {
 
 /// A file as an engine sees it. The path is for messages and outlives the transfers.
 struct file_reference {
-  file_handle handle{};
+  open_handle handle{};
   char const* path = "";
 };
 

@@ -2,14 +2,14 @@
 /// How a partition of the flat space is cut into the chunks that move and are updated.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/layout/parameter_layout.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <spillway/core/error.hpp>
-#include <spillway/layout/parameter_layout.hpp>
 
 namespace spillway::inline v0 {
 
@@ -56,8 +56,9 @@ class chunk_plan {
              block_range partition = {0, ~std::uint64_t{0}}) {
     std::uint64_t const most = elements / block_elements;
     if (most == 0) {
-      throw error{errc::invalid_option, {.where = "chunk_plan", .detail = "a chunk of " + std::to_string(elements) +
-                                                                          " elements is less than one block of 1024"}};
+      throw error{errc::invalid_option,
+                  {.where = "chunk_plan",
+                   .detail = "a chunk of " + std::to_string(elements) + " elements is less than one block of 1024"}};
     }
     partition.last = std::min(partition.last, layout.blocks());
     partition.first = std::min(partition.first, partition.last);
@@ -68,10 +69,12 @@ class chunk_plan {
       std::uint64_t const to = std::min(end, partition.last);
       if (from >= to) continue;
       std::uint32_t const group = layout[tensor].group;
-      bool const whole = !by_group.empty() && (group < by_group.size() ? by_group[group] : by_group.back()) == granularity::tensor;
+      bool const whole =
+          !by_group.empty() && (group < by_group.size() ? by_group[group] : by_group.back()) == granularity::tensor;
       if (whole && (from != begin || to != end)) {
         throw error{errc::layout_mismatch,
-                    {.where = "chunk_plan", .detail = "the partition cuts tensor " + layout[tensor].name + ", which must stay whole"}};
+                    {.where = "chunk_plan",
+                     .detail = "the partition cuts tensor " + layout[tensor].name + ", which must stay whole"}};
       }
       while (from < to) {
         std::uint64_t const room = chunks_.empty() ? 0 : most - std::min(most, chunks_.back().blocks.size());

@@ -2,6 +2,10 @@
 /// The ordered list of named tensors and the flat block space they span.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+#include <spillway/core/dtype.hpp>
+#include <spillway/core/error.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,10 +14,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/bytes.hpp>
-#include <spillway/core/dtype.hpp>
-#include <spillway/core/error.hpp>
 
 namespace spillway::inline v0 {
 

@@ -2,13 +2,13 @@
 /// How the state arrays of a chunk lie beside each other, in a file and in a slot.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-
 #include <spillway/core/bytes.hpp>
 #include <spillway/core/dtype.hpp>
 #include <spillway/layout/parameter_layout.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
 
 namespace spillway::inline v0 {
 
@@ -33,7 +33,8 @@ struct stored_array {
 
 /// Where array `index` starts in a chunk of `blocks` blocks when arrays lie back to back, as in files; the index one past the
 /// last gives the size of the chunk.
-[[nodiscard]] inline bytes dense_offset(std::span<stored_array const> arrays, std::size_t index, std::uint64_t blocks) noexcept {
+[[nodiscard]] inline bytes dense_offset(std::span<stored_array const> arrays, std::size_t index,
+                                        std::uint64_t blocks) noexcept {
   bytes at{};
   for (std::size_t i = 0; i < index; ++i) at += array_bytes(arrays[i], blocks);
   return at;
@@ -44,7 +45,8 @@ struct stored_array {
 
 /// The same in memory, where array i starts i x 4096 B later than back to back: starts that are equal modulo a large power of
 /// two cost an update pass half its speed (five streams fall into the same cache sets).
-[[nodiscard]] inline bytes slot_offset(std::span<stored_array const> arrays, std::size_t index, std::uint64_t blocks) noexcept {
+[[nodiscard]] inline bytes slot_offset(std::span<stored_array const> arrays, std::size_t index,
+                                       std::uint64_t blocks) noexcept {
   return dense_offset(arrays, index, blocks) + index * array_alignment;
 }
 [[nodiscard]] inline bytes slot_bytes(std::span<stored_array const> arrays, std::uint64_t blocks) noexcept {

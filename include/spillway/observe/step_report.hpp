@@ -2,13 +2,13 @@
 /// What one step moved over each link, how long each resource worked, and which one bound it.
 #pragma once
 
+#include <spillway/core/bytes.hpp>
+#include <spillway/observe/timeline.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
-
-#include <spillway/core/bytes.hpp>
-#include <spillway/observe/timeline.hpp>
 
 namespace spillway::inline v0 {
 
@@ -43,19 +43,19 @@ struct link_bytes {
 
 /// One optimizer step. += adds what was moved and how long it took, and keeps the later update; skipped, norm and clip stay.
 struct step_report {
-  std::uint64_t update = 0;      ///< number of the update; of a skipped step: the one that did not happen
-  bool skipped = false;          ///< a gradient was not finite: no byte of state changed
-  double gradient_norm = 0;      ///< global, unscaled, before clipping
-  double clip = 1;               ///< factor that was applied
-  std::uint64_t elements = 0;    ///< true elements updated
-  link_bytes file{};             ///< state over the file link: through slots, tiers that the host can't address
-  link_bytes memory{};           ///< state read and written in place in host memory
-  bytes gradients_in{};          ///< device to host since the last step
-  bytes parameters_out{};        ///< host to device
-  double wall = 0;               ///< seconds
+  std::uint64_t update = 0;    ///< number of the update; of a skipped step: the one that did not happen
+  bool skipped = false;        ///< a gradient was not finite: no byte of state changed
+  double gradient_norm = 0;    ///< global, unscaled, before clipping
+  double clip = 1;             ///< factor that was applied
+  std::uint64_t elements = 0;  ///< true elements updated
+  link_bytes file{};           ///< state over the file link: through slots, tiers that the host can't address
+  link_bytes memory{};         ///< state read and written in place in host memory
+  bytes gradients_in{};        ///< device to host since the last step
+  bytes parameters_out{};      ///< host to device
+  double wall = 0;             ///< seconds
   std::array<double, resource_names.size()> busy{};  ///< seconds, by resource
-  double waited_for_read = 0;    ///< the loop stood still for a chunk
-  double waited_for_write = 0;   ///< the loop stood still for a slot
+  double waited_for_read = 0;                        ///< the loop stood still for a chunk
+  double waited_for_write = 0;                       ///< the loop stood still for a slot
 
   /// The resource that worked longest during the step.
   [[nodiscard]] resource bound() const noexcept {

@@ -2,6 +2,8 @@
 /// What happened when, on which resource, as a Chrome trace (chrome://tracing, ui.perfetto.dev).
 #pragma once
 
+#include <spillway/core/error.hpp>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -10,15 +12,23 @@
 #include <string_view>
 #include <vector>
 
-#include <spillway/core/error.hpp>
-
 namespace spillway::inline v0 {
 
 /// Things that can be busy. Values are lane numbers of the trace.
-enum class resource : std::uint8_t { file_read, file_write, host_update, device_to_host, host_to_device, compute, checkpoint };
+enum class resource : std::uint8_t {
+  file_read,
+  file_write,
+  host_update,
+  device_to_host,
+  host_to_device,
+  compute,
+  checkpoint
+};
 inline constexpr std::array<std::string_view, 7> resource_names{
     "file read", "file write", "host update", "device to host", "host to device", "compute", "checkpoint"};
-[[nodiscard]] constexpr std::string_view name_of(resource r) noexcept { return resource_names[static_cast<std::size_t>(r)]; }
+[[nodiscard]] constexpr std::string_view name_of(resource r) noexcept {
+  return resource_names[static_cast<std::size_t>(r)];
+}
 
 /// Seconds since some fixed moment.
 [[nodiscard]] inline double seconds_now() noexcept {
@@ -59,12 +69,13 @@ class timeline {
     std::fprintf(out, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped_events\":\"%llu\"},\"traceEvents\":[\n",
                  static_cast<unsigned long long>(dropped_));
     for (std::size_t lane = 0; lane < resource_names.size(); ++lane) {
-      std::fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"tid\":%zu,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}},\n", lane + 1,
-                   resource_names[lane].data());
+      std::fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"tid\":%zu,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}},\n",
+                   lane + 1, resource_names[lane].data());
     }
     for (timeline_event const& e : events_) {
       std::fprintf(out, "{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"name\":\"%s %u\",\"ts\":%.3f,\"dur\":%.3f},\n",
-                   static_cast<unsigned>(e.where) + 1U, e.what, e.number, (e.begin - start) * 1e6, (e.end - e.begin) * 1e6);
+                   static_cast<unsigned>(e.where) + 1U, e.what, e.number, (e.begin - start) * 1e6,
+                   (e.end - e.begin) * 1e6);
     }
     std::fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"spillway\"}}\n]}\n");
     bool const failed = std::ferror(out) != 0;

@@ -2,10 +2,10 @@
 /// AdamW.
 #pragma once
 
+#include <spillway/optimizer/optimizer_kernel_concept.hpp>
+
 #include <array>
 #include <string_view>
-
-#include <spillway/optimizer/optimizer_kernel_concept.hpp>
 
 namespace spillway::inline v0 {
 

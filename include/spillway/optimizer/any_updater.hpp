@@ -2,10 +2,10 @@
 /// An updater whose type is chosen at run time, or made in a translation unit that only nvcc reads.
 #pragma once
 
+#include <spillway/optimizer/chunk_updater_concept.hpp>
+
 #include <memory>
 #include <utility>
-
-#include <spillway/optimizer/chunk_updater_concept.hpp>
 
 namespace spillway::inline v0 {
 
@@ -37,8 +37,12 @@ class any_updater {
   template <class U>
   static constexpr calls calls_of{
       [](void const* p) -> updater_schema const& { return static_cast<U const*>(p)->schema(); },
-      [](void* p, chunk_view const& c, update_scalars const& s, native_stream t) { static_cast<U*>(p)->update(c, s, t); },
-      [](void* p, chunk_view const& c, std::span<float const* const> m, native_stream t) { static_cast<U*>(p)->initialise(c, m, t); }};
+      [](void* p, chunk_view const& c, update_scalars const& s, native_stream t) {
+        static_cast<U*>(p)->update(c, s, t);
+      },
+      [](void* p, chunk_view const& c, std::span<float const* const> m, native_stream t) {
+        static_cast<U*>(p)->initialise(c, m, t);
+      }};
 
   std::unique_ptr<void, void (*)(void*)> owned_;
   calls const* calls_;

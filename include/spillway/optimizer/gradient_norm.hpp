@@ -2,13 +2,13 @@
 /// The sum of squares and the count of non-finite values of gradients: the same bits in any order of blocks, threads and ranks.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
 #include <spillway/core/exact_arithmetic.hpp>
 #include <spillway/core/exact_sum.hpp>
 #include <spillway/core/lanes.hpp>
 #include <spillway/layout/parameter_layout.hpp>
+
+#include <bit>
+#include <cstdint>
 
 namespace spillway::inline v0 {
 

@@ -2,14 +2,6 @@
 /// Updates chunks in host memory, one pass, several threads.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <memory>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include <spillway/core/error.hpp>
 #include <spillway/core/lanes.hpp>
 #include <spillway/execution/thread_pool.hpp>
@@ -17,6 +9,14 @@
 #include <spillway/optimizer/chunk_updater_concept.hpp>
 #include <spillway/optimizer/kernel_check.hpp>
 #include <spillway/optimizer/stored.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -42,7 +42,8 @@ class host_updater {
   /// One kernel a group, in order of the group numbers.
   explicit host_updater(std::vector<Kernel> by_group, std::shared_ptr<thread_pool> pool = nullptr)
       : kernels_(std::move(by_group)), pool_(pool ? std::move(pool) : std::make_shared<thread_pool>()) {
-    if (kernels_.empty()) throw error{errc::invalid_option, {.where = "host_updater", .detail = "no kernel for any group"}};
+    if (kernels_.empty())
+      throw error{errc::invalid_option, {.where = "host_updater", .detail = "no kernel for any group"}};
     if constexpr (rule::unit == granularity::element) check_numerics<rule>();
     schema_ = {.kernel = std::string(rule::name),
                .arrays = storage::arrays(),
@@ -98,8 +99,10 @@ class host_updater {
   rule const& kernel_for(std::uint32_t group) const {
     if (kernels_.size() == 1) return storage::bare(kernels_[0]);
     if (group >= kernels_.size()) {
-      throw error{errc::invalid_option, {.where = "host_updater", .detail = "group " + std::to_string(group) + " has no kernel: " +
-                                                                            std::to_string(kernels_.size()) + " were given"}};
+      throw error{errc::invalid_option,
+                  {.where = "host_updater",
+                   .detail = "group " + std::to_string(group) + " has no kernel: " + std::to_string(kernels_.size()) +
+                             " were given"}};
     }
     return storage::bare(kernels_[group]);
   }
@@ -136,8 +139,9 @@ class host_updater {
   using every_array = std::make_index_sequence<array_count>;
 
   template <class V, class G, class P, std::size_t... I>
-  SPILLWAY_ALWAYS_INLINE static void update_one(chunk_view const& chunk, run_view const& run, typename rule::constants const& c,
-                                                V scale, std::uint64_t e, std::index_sequence<I...>) noexcept {
+  SPILLWAY_ALWAYS_INLINE static void update_one(chunk_view const& chunk, run_view const& run,
+                                                typename rule::constants const& c, V scale, std::uint64_t e,
+                                                std::index_sequence<I...>) noexcept {
     P* const parameter = reinterpret_cast<P*>(run.parameter) + e;
     std::uint64_t const at = run.offset + e;
     V narrow{};
@@ -151,13 +155,15 @@ class host_updater {
 
   // Flattened: at -O2 g++ would leave a user's update rule a call, with the state in memory.
   template <class G, class P>
-  [[gnu::flatten]] static void update_elements(chunk_view const& chunk, run_view const& run, typename rule::constants const& c, float scale,
-                              std::uint64_t first, std::uint64_t last) noexcept {
+  [[gnu::flatten]] static void update_elements(chunk_view const& chunk, run_view const& run,
+                                               typename rule::constants const& c, float scale, std::uint64_t first,
+                                               std::uint64_t last) noexcept {
     // With five streams the hardware prefetcher alone does not reach memory speed; 2 KiB ahead does.
     constexpr std::uint64_t ahead = 512;
     auto const prefetch = [&]<std::size_t... I>(std::uint64_t e, std::index_sequence<I...>) {
       __builtin_prefetch(run.gradient + (e + ahead) * sizeof(G));
-      (__builtin_prefetch(chunk.arrays[I] + (run.offset + e + ahead) * codec<I>::bytes_per_block / block_elements, 1), ...);
+      (__builtin_prefetch(chunk.arrays[I] + (run.offset + e + ahead) * codec<I>::bytes_per_block / block_elements, 1),
+       ...);
     };
     std::uint64_t e = first;
     for (lanes const wide{scale}; e + lanes::width <= last; e += lanes::width) {
@@ -174,7 +180,8 @@ class host_updater {
     SPILLWAY_EXPECTS(run.count == whole);  // a chunk plan made with by_group cuts no such tensor
     gradient_.resize(std::max<std::size_t>(gradient_.size(), run.count));
     G const* const gradient = reinterpret_cast<G const*>(run.gradient);
-    for (std::uint64_t e = 0; e < run.count; ++e) (f32::load(gradient + e) * f32{scalars.gradient_scale}).store(&gradient_[e]);
+    for (std::uint64_t e = 0; e < run.count; ++e)
+      (f32::load(gradient + e) * f32{scalars.gradient_scale}).store(&gradient_[e]);
     std::array<std::span<float>, array_count> state;
     for (std::size_t a = 0; a < array_count; ++a) {
       state[a] = {reinterpret_cast<float*>(chunk.arrays[a]) + run.offset, run.count};
@@ -186,8 +193,8 @@ class host_updater {
   }
 
   template <class T>
-  static void initialise_elements(chunk_view const& chunk, run_view const& run, float const* master, std::uint64_t first,
-                                  std::uint64_t last) noexcept {
+  static void initialise_elements(chunk_view const& chunk, run_view const& run, float const* master,
+                                  std::uint64_t first, std::uint64_t last) noexcept {
     auto const each = [&]<std::size_t... I>(std::uint64_t e, std::index_sequence<I...>) {
       f32 const value = f32::load(master + e);
       (codec<I>::template store<f32>(chunk.arrays[I], run.offset + e, I == 0 ? value : f32{0.0F}), ...);

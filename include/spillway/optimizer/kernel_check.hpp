@@ -2,15 +2,15 @@
 /// Proof at run time that this build computes the bits of the contract.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstdint>
-#include <string>
-
 #include <spillway/core/error.hpp>
 #include <spillway/core/lanes.hpp>
 #include <spillway/optimizer/adamw_kernel.hpp>
 #include <spillway/optimizer/optimizer_kernel_concept.hpp>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
 
 namespace spillway::inline v0 {
 
@@ -34,8 +34,8 @@ template <class V, ElementKernel K>
   auto const next = [&random] { return random = random * 1664525U + 1013904223U; };
   auto const sample = [&next](std::size_t i) {
     std::uint32_t const bits = next();
-    if (i % 16 == 13) return std::bit_cast<float>(bits & 0x807fffffU);                       // denormal
-    if (i % 16 == 14) return std::bit_cast<float>((bits & 0x80ffffffU) | 0x7e000000U);       // near overflow
+    if (i % 16 == 13) return std::bit_cast<float>(bits & 0x807fffffU);                  // denormal
+    if (i % 16 == 14) return std::bit_cast<float>((bits & 0x80ffffffU) | 0x7e000000U);  // near overflow
     if (i % 16 == 15) return 0.0F;
     return std::bit_cast<float>((bits & 0x83ffffffU) | 0x3c000000U);
   };

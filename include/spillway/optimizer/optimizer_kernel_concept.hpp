@@ -2,15 +2,15 @@
 /// The policy seam "the update rule". Requirements table: optimizer/README.md.
 #pragma once
 
+#include <spillway/core/f32.hpp>
+#include <spillway/layout/chunk_plan.hpp>
+
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-
-#include <spillway/core/f32.hpp>
-#include <spillway/layout/chunk_plan.hpp>
 
 namespace spillway::inline v0 {
 
@@ -51,19 +51,22 @@ concept OptimizerKernel = std::semiregular<K> && requires(K const& kernel, kerne
 
 /// A rule that looks at one element at a time.
 template <class K>
-concept ElementKernel = OptimizerKernel<K> && K::unit == granularity::element &&
-                        requires(typename K::constants const& c, f32 gradient, f32 (&state)[K::arrays.size()],
-                                 detail::any_value any, detail::any_value (&any_state)[K::arrays.size()]) {
-                          K::update(c, gradient, state);
-                          K::update(c, any, any_state);  // it is a template
-                        };
+concept ElementKernel = OptimizerKernel<K> && K::unit ==
+                        granularity::element&& requires(typename K::constants const& c, f32 gradient,
+                                                        f32 (&state)[K::arrays.size()], detail::any_value any,
+                                                        detail::any_value (&any_state)[K::arrays.size()]) {
+  K::update(c, gradient, state);
+  K::update(c, any, any_state);  // it is a template
+};
 
 /// A rule that needs whole tensors and their shapes.
 template <class K>
-concept TensorKernel = OptimizerKernel<K> && K::unit == granularity::tensor &&
-                       requires(typename K::constants const& c, std::span<std::uint64_t const> shape,
-                                std::span<float const> gradient, std::array<std::span<float>, K::arrays.size()> state) {
-                         K::update_tensor(c, shape, gradient, state);
-                       };
+concept TensorKernel = OptimizerKernel<K> &&
+                       K::unit == granularity::tensor&& requires(typename K::constants const& c,
+                                                                 std::span<std::uint64_t const> shape,
+                                                                 std::span<float const> gradient,
+                                                                 std::array<std::span<float>, K::arrays.size()> state) {
+  K::update_tensor(c, shape, gradient, state);
+};
 
 }  // namespace spillway::inline v0

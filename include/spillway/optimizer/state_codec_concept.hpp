@@ -2,13 +2,13 @@
 /// The policy seam "how a state array is stored". Requirements table: optimizer/README.md.
 #pragma once
 
+#include <spillway/core/dtype.hpp>
+#include <spillway/core/f32.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-
-#include <spillway/core/dtype.hpp>
-#include <spillway/core/f32.hpp>
 
 namespace spillway::inline v0 {
 

@@ -2,14 +2,14 @@
 /// A kernel with the codecs that its arrays are stored by.
 #pragma once
 
+#include <spillway/layout/stored_array.hpp>
+#include <spillway/optimizer/float32.hpp>
+#include <spillway/optimizer/optimizer_kernel_concept.hpp>
+
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include <spillway/layout/stored_array.hpp>
-#include <spillway/optimizer/float32.hpp>
-#include <spillway/optimizer/optimizer_kernel_concept.hpp>
 
 namespace spillway::inline v0 {
 
@@ -37,12 +37,14 @@ struct storage_of<stored<K, Rule, Codecs...>> {
   static std::vector<stored_array> arrays() {
     std::vector<stored_array> out;
     std::size_t i = 0;
-    (out.push_back({std::string(K::arrays[i++]), std::string(Codecs::name), Codecs::type, Codecs::bytes_per_block}), ...);
+    (out.push_back({std::string(K::arrays[i++]), std::string(Codecs::name), Codecs::type, Codecs::bytes_per_block}),
+     ...);
     return out;
   }
 };
 template <OptimizerKernel K, std::size_t... I>
-auto all_float32(std::index_sequence<I...>) -> stored<K, rounding::nearest_even, std::conditional_t<I != ~std::size_t{0}, float32, void>...>;
+auto all_float32(std::index_sequence<I...>)
+    -> stored<K, rounding::nearest_even, std::conditional_t<I != ~std::size_t{0}, float32, void>...>;
 template <OptimizerKernel K>
 struct storage_of<K> : storage_of<decltype(all_float32<K>(std::make_index_sequence<K::arrays.size()>{}))> {
   static K const& bare(K const& k) noexcept { return k; }

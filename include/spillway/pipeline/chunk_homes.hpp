@@ -2,18 +2,18 @@
 /// Where each chunk rests: its tier, its place there, and how its arrays are reached.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/layout/chunk_plan.hpp>
+#include <spillway/layout/stored_array.hpp>
+#include <spillway/pipeline/detail/any_transfer.hpp>
+#include <spillway/tier/tier_stack.hpp>
+
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/error.hpp>
-#include <spillway/layout/chunk_plan.hpp>
-#include <spillway/layout/stored_array.hpp>
-#include <spillway/pipeline/detail/any_transfer.hpp>
-#include <spillway/tier/tier_stack.hpp>
 
 namespace spillway::inline v0 {
 
@@ -34,12 +34,15 @@ struct stack_of<tier_stack<T...>> {
 
 /// One tier, or a stack of them.
 template <class T>
-concept TierOrStack = requires { typename detail::stack_of<T>::type; };
+concept TierOrStack = requires {
+  typename detail::stack_of<T>::type;
+};
 
 /// Bytes that the chunks of each tier of a stack take: back to back where bytes are moved, as slots where the host updates them
 /// in place.
 template <MemoryTier... T>
-[[nodiscard]] std::array<bytes, sizeof...(T)> state_bytes(tier_stack<T...> const& stack, std::span<stored_array const> arrays,
+[[nodiscard]] std::array<bytes, sizeof...(T)> state_bytes(tier_stack<T...> const& stack,
+                                                          std::span<stored_array const> arrays,
                                                           chunk_plan const& chunks) {
   constexpr std::array<bool, sizeof...(T)> in_place{HostAddressableTier<T>...};
   std::array<bytes, sizeof...(T)> sums{};
@@ -104,11 +107,13 @@ class chunk_homes {
   }
   [[nodiscard]] detail::any_transfer read(std::size_t chunk, std::size_t array, std::span<std::byte> to) {
     place const& p = places_[chunk];
-    return stack_.visit(p.tier, [&](auto& tier) { return detail::any_transfer(tier.read(regions_[p.tier], offset(p, array), to)); });
+    return stack_.visit(
+        p.tier, [&](auto& tier) { return detail::any_transfer(tier.read(regions_[p.tier], offset(p, array), to)); });
   }
   [[nodiscard]] detail::any_transfer write(std::size_t chunk, std::size_t array, std::span<std::byte const> from) {
     place const& p = places_[chunk];
-    return stack_.visit(p.tier, [&](auto& tier) { return detail::any_transfer(tier.write(regions_[p.tier], offset(p, array), from)); });
+    return stack_.visit(
+        p.tier, [&](auto& tier) { return detail::any_transfer(tier.write(regions_[p.tier], offset(p, array), from)); });
   }
 
  private:

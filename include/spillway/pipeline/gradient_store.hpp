@@ -2,19 +2,19 @@
 /// The one place where gradients wait for their update, in host memory, narrow as they came.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <spillway/core/error.hpp>
 #include <spillway/device/device_concept.hpp>
 #include <spillway/execution/thread_pool.hpp>
 #include <spillway/io/huge_buffer.hpp>
 #include <spillway/layout/parameter_layout.hpp>
 #include <spillway/optimizer/gradient_norm.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -48,8 +48,14 @@ template <Device D>
 class gradient_store {
  public:
   gradient_store(parameter_layout const& layout, D& device, unsigned micro_batches)
-      : layout_(&layout), device_(&device), micro_batches_(micro_batches), narrow_at_(layout, false), wide_at_(layout, true),
-        narrow_(narrow_at_.total()), wide_(micro_batches > 1 ? wide_at_.total() : bytes{}), tensors_(layout.size()),
+      : layout_(&layout),
+        device_(&device),
+        micro_batches_(micro_batches),
+        narrow_at_(layout, false),
+        wide_at_(layout, true),
+        narrow_(narrow_at_.total()),
+        wide_(micro_batches > 1 ? wide_at_.total() : bytes{}),
+        tensors_(layout.size()),
         stream_(device.make_stream()) {}
 
   /// Take one tensor's gradient of one micro-batch from device memory, once `ready` is done. Returns at once with the event
@@ -58,9 +64,10 @@ class gradient_store {
   typename D::event accumulate(std::size_t tensor, std::byte const* gradient, typename D::event const& ready) {
     entry& e = tensors_[tensor];
     if (e.batches == micro_batches_) {
-      throw error{errc::invalid_option, {.where = "gradient_store accumulate",
-                                         .detail = "tensor " + (*layout_)[tensor].name + " got more micro-batches than the " +
-                                                   std::to_string(micro_batches_) + " of pipeline_options.micro_batches"}};
+      throw error{errc::invalid_option,
+                  {.where = "gradient_store accumulate",
+                   .detail = "tensor " + (*layout_)[tensor].name + " got more micro-batches than the " +
+                             std::to_string(micro_batches_) + " of pipeline_options.micro_batches"}};
     }
     if (e.batches > 0) {
       e.landed.wait();
@@ -87,7 +94,9 @@ class gradient_store {
   [[nodiscard]] std::byte const* data(std::size_t tensor) const noexcept {
     return summed(tensor) ? wide_.data() + wide_at_[tensor] : narrow_.data() + narrow_at_[tensor];
   }
-  [[nodiscard]] dtype type(std::size_t tensor) const noexcept { return summed(tensor) ? dtype::float32 : (*layout_)[tensor].type; }
+  [[nodiscard]] dtype type(std::size_t tensor) const noexcept {
+    return summed(tensor) ? dtype::float32 : (*layout_)[tensor].type;
+  }
 
   /// Wait for every copy and finish the sums.
   void settle() {

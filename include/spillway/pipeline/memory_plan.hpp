@@ -2,17 +2,17 @@
 /// What a job will hold, by budget, before anything is allocated.
 #pragma once
 
+#include <spillway/core/error.hpp>
+#include <spillway/optimizer/chunk_updater_concept.hpp>
+#include <spillway/pipeline/gradient_store.hpp>
+#include <spillway/pipeline/pipeline_options.hpp>
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <spillway/core/error.hpp>
-#include <spillway/optimizer/chunk_updater_concept.hpp>
-#include <spillway/pipeline/gradient_store.hpp>
-#include <spillway/pipeline/pipeline_options.hpp>
 
 namespace spillway::inline v0 {
 
@@ -64,7 +64,8 @@ class memory_plan {
       }
       text += " in all " + to_string(total(b));
     }
-    if (!text.empty()) throw error{errc::capacity_exceeded, {.where = "memory plan", .wanted = wanted, .got = got, .detail = text}};
+    if (!text.empty())
+      throw error{errc::capacity_exceeded, {.where = "memory plan", .wanted = wanted, .got = got, .detail = text}};
   }
 
  private:
@@ -79,8 +80,8 @@ class memory_plan {
 }
 
 /// Add what an offload_pipeline of this shape holds besides its tiers.
-inline void add_pipeline(memory_plan& plan, parameter_layout const& layout, updater_schema const& schema, chunk_plan const& chunks,
-                         pipeline_options const& options) {
+inline void add_pipeline(memory_plan& plan, parameter_layout const& layout, updater_schema const& schema,
+                         chunk_plan const& chunks, pipeline_options const& options) {
   plan.add(budget::host, "staging slots", options.slots * slot_size(schema, chunks));
   plan.add(budget::host, "gradients", gradient_store_bytes(layout, options.micro_batches));
   if (bytes const scratch = chunks.largest() * block_elements * schema.scratch_per_element; scratch.count != 0) {

@@ -2,15 +2,15 @@
 /// The pipeline's only staging memory: slots that hold one chunk each while it moves.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include <spillway/device/device_concept.hpp>
 #include <spillway/io/huge_buffer.hpp>
 #include <spillway/optimizer/chunk_updater_concept.hpp>
 #include <spillway/pipeline/detail/any_transfer.hpp>
 #include <spillway/pipeline/memory_plan.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace spillway::inline v0 {
 
@@ -25,7 +25,7 @@ struct staging_slot {
   std::vector<std::byte*> arrays{};            ///< of the chunk at hand, in the slot or in place
   std::vector<run_view> runs{};                ///< of the chunk at hand
   std::uint32_t chunk = 0;
-  double read_began = 0;                       ///< 0: nothing of that kind in flight
+  double read_began = 0;  ///< 0: nothing of that kind in flight
   double write_began = 0;
   double upload_began = 0;
 };

@@ -42,16 +42,16 @@ class recording_file_system : public posix_file_system {
     if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) add("create " + log_->shown(path));
     return opened;
   }
-  call_result write(spillway::file_handle f, std::byte const* from, std::size_t n, std::uint64_t offset) {
+  call_result write(spillway::open_handle f, std::byte const* from, std::size_t n, std::uint64_t offset) {
     std::string const line = (offset == 0 && n == 8 ? "write length of " : "write ") + log_->open[f.id];
     if (log_->lines.empty() || log_->lines.back() != line) add(line);
     return posix_file_system::write(f, from, n, offset);
   }
-  call_result sync_data(spillway::file_handle f) {
+  call_result sync_data(spillway::open_handle f) {
     add("sync data of " + log_->open[f.id]);
     return posix_file_system::sync_data(f);
   }
-  call_result sync(spillway::file_handle f) {
+  call_result sync(spillway::open_handle f) {
     add("sync " + log_->open[f.id]);
     return posix_file_system::sync(f);
   }

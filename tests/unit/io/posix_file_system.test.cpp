@@ -13,7 +13,7 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
-using handle = spillway::file_handle;  // <fcntl.h> has a ::file_handle
+using handle = spillway::open_handle;  // <fcntl.h> has a ::open_handle
 using spillway::posix_file_system;
 
 namespace {

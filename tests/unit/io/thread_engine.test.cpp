@@ -156,10 +156,10 @@ struct size_recorder {
 };
 struct recording_file_system : test::fault_file_system {
   size_recorder seen;
-  spillway::call_result read(spillway::file_handle, std::byte*, std::size_t n, std::uint64_t) const {
+  spillway::call_result read(spillway::open_handle, std::byte*, std::size_t n, std::uint64_t) const {
     return seen.take(n);
   }
-  spillway::call_result write(spillway::file_handle, std::byte const*, std::size_t n, std::uint64_t) const {
+  spillway::call_result write(spillway::open_handle, std::byte const*, std::size_t n, std::uint64_t) const {
     return seen.take(n);
   }
 };
@@ -169,7 +169,7 @@ namespace {
 /// Both pieces of a transfer fail, the first one first.
 struct failing_file_system : test::fault_file_system {
   failing_file_system() = default;
-  spillway::call_result write(spillway::file_handle, std::byte const*, std::size_t, std::uint64_t offset) {
+  spillway::call_result write(spillway::open_handle, std::byte const*, std::size_t, std::uint64_t offset) {
     std::this_thread::sleep_for(std::chrono::milliseconds{offset == 0 ? 50 : 150});
     return {offset == 0 ? -EIO : -ENOSPC};
   }

@@ -2,12 +2,12 @@
 /// Any Transfer in place: tiers of one stack have tokens of different types.
 #pragma once
 
+#include <spillway/core/transfer_concept.hpp>
+
 #include <cstddef>
 #include <new>
 #include <system_error>
 #include <utility>
-
-#include <spillway/core/transfer_concept.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -18,7 +18,8 @@ class any_transfer {
   template <class T>
     requires(!std::same_as<T, any_transfer> && Transfer<T>)  // in this order, or the question asks itself
   explicit any_transfer(T token) : calls_(&calls_of<T>) {
-    static_assert(sizeof(T) <= sizeof storage_ && alignof(T) <= alignof(std::max_align_t), "a transfer token of at most 64 bytes");
+    static_assert(sizeof(T) <= sizeof storage_ && alignof(T) <= alignof(std::max_align_t),
+                  "a transfer token of at most 64 bytes");
     static_assert(std::is_nothrow_move_constructible_v<T>, "moving a transfer token must not throw");
     ::new (static_cast<void*>(storage_)) T(std::move(token));
   }
@@ -50,8 +51,7 @@ class any_transfer {
   };
   template <class T>
   static constexpr calls calls_of{
-      [](void* p) noexcept { return static_cast<T*>(p)->poll(); },
-      [](void* p) { static_cast<T*>(p)->wait(); },
+      [](void* p) noexcept { return static_cast<T*>(p)->poll(); }, [](void* p) { static_cast<T*>(p)->wait(); },
       [](void const* p) noexcept { return static_cast<T const*>(p)->status(); },
       [](void* to, void* from) noexcept { ::new (to) T(std::move(*static_cast<T*>(from))); },
       [](void* p) noexcept { static_cast<T*>(p)->~T(); }};

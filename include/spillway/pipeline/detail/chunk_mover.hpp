@@ -2,18 +2,18 @@
 /// Everything that moves a chunk: homes, slots, and the copies of narrow parameters to the device.
 #pragma once
 
+#include <spillway/observe/step_report.hpp>
+#include <spillway/pipeline/chunk_homes.hpp>
+#include <spillway/pipeline/gradient_store.hpp>
+#include <spillway/pipeline/pipeline_options.hpp>
+#include <spillway/pipeline/staging_slots.hpp>
+
 #include <algorithm>
 #include <array>
 #include <span>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <spillway/observe/step_report.hpp>
-#include <spillway/pipeline/chunk_homes.hpp>
-#include <spillway/pipeline/gradient_store.hpp>
-#include <spillway/pipeline/pipeline_options.hpp>
-#include <spillway/pipeline/staging_slots.hpp>
 
 namespace spillway::inline v0::detail {
 
@@ -23,12 +23,20 @@ class chunk_mover {
  public:
   using slot = staging_slot<D>;
 
-  chunk_mover(parameter_layout const& layout, chunk_plan const& chunks, updater_schema const& schema, D& device, Tiers tiers,
-              pipeline_options const& options)
-      : layout_(&layout), chunks_(&chunks), arrays_(schema.arrays), device_(&device), trace_(options.trace),
-        homes_(std::move(tiers), schema.arrays, chunks), slots_(options.slots, schema, chunks), mirror_at_(layout, false),
-        mirror_(schema.needs_parameter ? mirror_at_.total() : bytes{}), parameters_(layout.size(), nullptr),
-        uploaded_(layout.size()), upload_(device.make_stream()) {}
+  chunk_mover(parameter_layout const& layout, chunk_plan const& chunks, updater_schema const& schema, D& device,
+              Tiers tiers, pipeline_options const& options)
+      : layout_(&layout),
+        chunks_(&chunks),
+        arrays_(schema.arrays),
+        device_(&device),
+        trace_(options.trace),
+        homes_(std::move(tiers), schema.arrays, chunks),
+        slots_(options.slots, schema, chunks),
+        mirror_at_(layout, false),
+        mirror_(schema.needs_parameter ? mirror_at_.total() : bytes{}),
+        parameters_(layout.size(), nullptr),
+        uploaded_(layout.size()),
+        upload_(device.make_stream()) {}
 
   [[nodiscard]] chunk_homes<Tiers>& homes() noexcept { return homes_; }
   [[nodiscard]] staging_slots<D>& slots() noexcept { return slots_; }
@@ -44,7 +52,8 @@ class chunk_mover {
     chunk const& where = (*chunks_)[c];
     s.chunk = c;
     for (std::size_t a = 0; a < arrays_.size(); ++a) {
-      s.arrays[a] = homes_.in_place(c) ? homes_.data(c, a) : s.state + slot_offset(arrays_, a, where.blocks.size()).count;
+      s.arrays[a] =
+          homes_.in_place(c) ? homes_.data(c, a) : s.state + slot_offset(arrays_, a, where.blocks.size()).count;
     }
     s.runs.clear();
     for (run const& r : where.runs) {
@@ -52,8 +61,13 @@ class chunk_mover {
       std::byte* const narrow = mirror_.size().count != 0
                                     ? mirror_.data() + mirror_at_[r.tensor] + (r.first * size_of(tensor.type)).count
                                     : s.parameters + (r.offset * 4_B).count;
-      s.runs.push_back({.offset = r.offset, .count = r.count, .group = tensor.group, .shape = tensor.shape,
-                        .gradient_type = tensor.type, .parameter_type = tensor.type, .parameter = narrow});
+      s.runs.push_back({.offset = r.offset,
+                        .count = r.count,
+                        .group = tensor.group,
+                        .shape = tensor.shape,
+                        .gradient_type = tensor.type,
+                        .parameter_type = tensor.type,
+                        .parameter = narrow});
     }
   }
 
@@ -62,7 +76,8 @@ class chunk_mover {
       moved_.memory.read += chunk_bytes(s.chunk);
       return;
     }
-    for (std::size_t a = 0; a < arrays_.size(); ++a) s.reads[a] = homes_.read(s.chunk, a, {s.arrays[a], array_size(s.chunk, a)});
+    for (std::size_t a = 0; a < arrays_.size(); ++a)
+      s.reads[a] = homes_.read(s.chunk, a, {s.arrays[a], array_size(s.chunk, a)});
     moved_.file.read += chunk_bytes(s.chunk);
     started(s.read_began, resource::file_read);
   }
@@ -75,7 +90,8 @@ class chunk_mover {
       moved_.memory.written += chunk_bytes(s.chunk);
       return;
     }
-    for (std::size_t a = 0; a < arrays_.size(); ++a) s.writes[a] = homes_.write(s.chunk, a, {s.arrays[a], array_size(s.chunk, a)});
+    for (std::size_t a = 0; a < arrays_.size(); ++a)
+      s.writes[a] = homes_.write(s.chunk, a, {s.arrays[a], array_size(s.chunk, a)});
     moved_.file.written += chunk_bytes(s.chunk);
     started(s.write_began, resource::file_write);
   }
@@ -148,7 +164,8 @@ class chunk_mover {
     std::size_t const most = (chunks_->largest() * block_elements * 4_B).count;
     for (std::size_t at = 0; at < size; at += most) {
       piece(parameters_[tensor] + at, std::span<std::byte>{slots_[0].parameters, std::min(most, size - at)});
-      if (mirror_.size().count != 0) std::copy_n(slots_[0].parameters, std::min(most, size - at), mirror_.data() + mirror_at_[tensor] + at);
+      if (mirror_.size().count != 0)
+        std::copy_n(slots_[0].parameters, std::min(most, size - at), mirror_.data() + mirror_at_[tensor] + at);
     }
   }
   void download(std::span<std::byte> to, std::byte const* from) {
@@ -173,7 +190,9 @@ class chunk_mover {
   }
 
  private:
-  [[nodiscard]] bytes chunk_bytes(std::size_t c) const noexcept { return dense_bytes(arrays_, (*chunks_)[c].blocks.size()); }
+  [[nodiscard]] bytes chunk_bytes(std::size_t c) const noexcept {
+    return dense_bytes(arrays_, (*chunks_)[c].blocks.size());
+  }
   static bool all_done(std::vector<any_transfer>& tokens) noexcept {
     return std::all_of(tokens.begin(), tokens.end(), [](any_transfer& t) { return t.poll(); });
   }
