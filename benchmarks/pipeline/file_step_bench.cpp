@@ -4,8 +4,9 @@
 //
 //   file_step_bench [--NAME VALUE]...: elements, chunk, slots, read-ahead, request, depth, threads, rounds, directory
 //
-// What is not given is the library's default. fio: io_uring, direct, buffers in huge pages, sequential rw=rw half and half on a
-// preallocated file that was written once, with the best of 512 KiB and 2 MiB blocks at depth 16 and 64, tried beforehand.
+// What is not given is the library's default; the directory is the program's. fio: io_uring, direct, buffers in huge pages,
+// sequential rw=rw half and half on a preallocated file that was written once, with the best of 512 KiB and 2 MiB blocks at
+// depth 16 and 64, tried beforehand.
 
 #include <spillway/device/host_device.hpp>
 #include <spillway/pipeline/offload_pipeline.hpp>
@@ -135,7 +136,7 @@ void measure(flags const& given) {
   constexpr std::uint64_t matrix = 2048;
   std::uint64_t const tensors =
       std::max<std::uint64_t>(1, number(given, "elements", std::uint64_t{256} << 20U) / (matrix * matrix));
-  auto const directory = given.contains("directory") ? given.at("directory") : std::string(".");
+  std::string const& directory = given.at("directory");
   std::vector<tensor_spec> specs;
   for (std::uint64_t t = 0; t < tensors; ++t) {
     specs.push_back({.name = "matrix." + std::to_string(t), .shape = {matrix, matrix}, .type = dtype::bfloat16});
@@ -221,7 +222,7 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> const known{"elements", "chunk",   "slots",  "read-ahead", "request",
                                          "depth",    "threads", "rounds", "directory"};
-    flags given;
+    flags given{{"directory", std::string(argv[0]).substr(0, std::string(argv[0]).rfind('/') + 1) + "."}};
     for (int i = 1; i < argc; i += 2) {
       std::string const name = argv[i];
       if (!name.starts_with("--") || std::find(known.begin(), known.end(), name.substr(2)) == known.end() ||

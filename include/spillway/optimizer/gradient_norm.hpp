@@ -2,9 +2,9 @@
 /// The sum of squares and the count of non-finite values of gradients: the same bits in any order of blocks, threads and ranks.
 #pragma once
 
+#include <spillway/core/bf16.hpp>
 #include <spillway/core/exact_arithmetic.hpp>
 #include <spillway/core/exact_sum.hpp>
-#include <spillway/core/lanes.hpp>
 #include <spillway/layout/parameter_layout.hpp>
 
 #include <bit>
@@ -28,11 +28,13 @@ namespace detail {
 // Sixteen accumulators in a fixed order, then a fixed tree. An fp32 square is exact in double, so only additions round.
 class square_lanes {
  public:
-  void add(float const* v) noexcept {
-    for (unsigned i = 0; i < 16; ++i) {
+  static constexpr std::uint64_t width = 16;
+  void add(float const (&v)[width]) noexcept {
+    for (unsigned i = 0; i < width; ++i) {
       double const x = v[i];
-      sums_[i] = opaque(sums_[i] + x * x);
+      sums_[i] += x * x;
     }
+    asm("" : "+m"(sums_));  // no reassociation; one value at a time would keep the loop from being vectorised
   }
   [[nodiscard]] double total() noexcept {
     for (unsigned half = 8; half > 0; half /= 2) {
@@ -49,27 +51,34 @@ class square_lanes {
 /// Add one block of one tensor: `count` <= 1024 elements in their narrow type.
 template <class T>
 void add_block(gradient_sum& sum, T const* gradient, std::uint64_t count) noexcept {
+  constexpr std::uint64_t width = detail::square_lanes::width;
+  constexpr std::uint32_t exponent = 0x7f800000U;  // all of it set: infinite or NaN
   detail::square_lanes squares;
-  std::uint64_t bad = 0;
-  float values[lanes::width];
-  std::uint64_t i = 0;
+  std::uint32_t carried[width]{};  // the top bit: an exponent was all ones
+  float values[width];
   auto const take = [&] {
-    for (float& v : values) {
-      bool const finite = (std::bit_cast<std::uint32_t>(v) & 0x7f800000U) != 0x7f800000U;
-      bad += finite ? 0U : 1U;
-    }
+    for (unsigned i = 0; i < width; ++i)
+      carried[i] |= (std::bit_cast<std::uint32_t>(values[i]) & exponent) + 0x00800000U;
     squares.add(values);
   };
-  for (; i + lanes::width <= count; i += lanes::width) {
-    lanes::load(gradient + i).store(values);
+  std::uint64_t i = 0;
+  for (; i + width <= count; i += width) {
+    for (std::uint64_t j = 0; j < width; ++j) values[j] = widen(gradient[i + j]);
     take();
   }
   if (i < count) {
-    for (std::uint64_t j = 0; j < lanes::width; ++j) values[j] = i + j < count ? widen(gradient[i + j]) : 0.0F;
+    for (std::uint64_t j = 0; j < width; ++j) values[j] = i + j < count ? widen(gradient[i + j]) : 0.0F;
     take();
   }
-  sum.non_finite += bad;
-  if (bad == 0) sum.squares.add(squares.total());
+  std::uint32_t any = 0;
+  for (std::uint32_t const c : carried) any |= c;
+  if ((any >> 31U) == 0) {
+    sum.squares.add(squares.total());
+    return;
+  }
+  for (i = 0; i < count; ++i) {
+    sum.non_finite += (std::bit_cast<std::uint32_t>(widen(gradient[i])) & exponent) == exponent ? 1U : 0U;
+  }
 }
 
 /// The factor that brings a gradient of `norm` down to `max_norm`: at most 1. max_norm <= 0: no clipping.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <spillway/core/error.hpp>
+#include <spillway/core/exact_arithmetic.hpp>
+#include <spillway/core/f32.hpp>
 #include <spillway/device/device_concept.hpp>
 #include <spillway/execution/thread_pool.hpp>
 #include <spillway/io/huge_buffer.hpp>
