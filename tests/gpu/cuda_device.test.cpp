@@ -7,24 +7,14 @@
 
 #include "gpu/gpu_here.hpp"
 #include "support/catch.hpp"
+#include "support/failures.hpp"
 
 using namespace spillway::literals;
 using spillway::bytes;
 using spillway::errc;
 using spillway::cuda::cuda_device;
 
-namespace {
-template <class Call>
-[[nodiscard]] spillway::error thrown_by(Call call) {
-  try {
-    call();
-  } catch (spillway::error const& thrown) {
-    return thrown;
-  }
-  FAIL("nothing was thrown");
-  std::abort();
-}
-}  // namespace
+using test::thrown_by;
 
 TEST_CASE("cuda_device: without a GPU the failure is named") {
   std::string const reason = test::why_no_gpu();

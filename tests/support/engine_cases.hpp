@@ -25,6 +25,7 @@
 
 #include "support/allocation_count.hpp"
 #include "support/catch.hpp"
+#include "support/failures.hpp"
 #include "support/scratch.hpp"
 
 namespace test {
@@ -40,20 +41,6 @@ inline std::vector<std::byte> counted(std::size_t n, std::uint64_t seed = 0) {
     b = static_cast<std::byte>(x >> 56U);
   }
   return out;
-}
-template <class Call>
-std::optional<spillway::error> failure_of(Call call) {
-  try {
-    call();
-  } catch (spillway::error const& failed) {
-    return failed;
-  }
-  return {};
-}
-template <class Call>
-std::error_code code_of(Call call) {
-  auto const failed = failure_of(std::move(call));
-  return failed ? failed->code() : std::error_code{};
 }
 
 /// F09.

@@ -21,6 +21,7 @@
 
 #include "support/allocation_count.hpp"
 #include "support/catch.hpp"
+#include "support/failures.hpp"
 #include "support/sanitizers.hpp"
 
 using namespace spillway::literals;
@@ -30,6 +31,7 @@ using spillway::errc;
 using spillway::host_device;
 
 namespace {
+using test::thrown_by;
 constexpr std::size_t small = 4096;
 
 [[nodiscard]] std::vector<std::byte> filled(std::size_t n, int value) { return {n, static_cast<std::byte>(value)}; }
@@ -45,17 +47,6 @@ class gate {
  private:
   std::promise<void> opened_;
 };
-
-template <class Call>
-[[nodiscard]] spillway::error thrown_by(Call call) {
-  try {
-    call();
-  } catch (spillway::error const& thrown) {
-    return thrown;
-  }
-  FAIL("nothing was thrown");
-  std::abort();
-}
 
 /// The signal that ends a child process which runs `body`; 0 when it lives.
 template <class Body>

@@ -8,9 +8,11 @@
 
 #include "support/catch.hpp"
 #include "support/checkpoint_run.hpp"
+#include "support/failures.hpp"
 #include "support/scratch.hpp"
 
 namespace {
+using test::code_of;
 using namespace spillway;
 
 std::vector<tensor_spec> model() { return {{"a", {2500}, dtype::float32, 0}, {"b/c", {100}, dtype::bfloat16, 0}}; }
@@ -46,15 +48,6 @@ struct fixture {
     return {fs, folder.path(), std::move(record), identity().save_id, arrays()};
   }
 };
-template <class Call>
-std::error_code code_of(Call call) {
-  try {
-    call();
-  } catch (error const& failure) {
-    return failure.code();
-  }
-  return {};
-}
 }  // namespace
 
 TEST_CASE("generation_layout: the header of a small file does not change") {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/failures.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/scratch.hpp"
 
@@ -22,19 +23,11 @@ using spillway::error;
 using file = spillway::file<test::fault_file_system>;
 
 namespace {
+using test::failure_of;
 std::vector<std::byte> counted(std::size_t n) {
   std::vector<std::byte> out(n);
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::byte>(i * 7 + i / 256);
   return out;
-}
-template <class Call>
-std::optional<error> failure_of(Call call) {
-  try {
-    call();
-  } catch (error const& failed) {
-    return failed;
-  }
-  return {};
 }
 bool is(std::error_code code, int number) { return code == std::error_code(number, std::system_category()); }
 }  // namespace

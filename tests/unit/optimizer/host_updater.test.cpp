@@ -12,6 +12,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/exact_split.hpp"
+#include "support/failures.hpp"
 #include "support/float_bits.hpp"
 #include "support/sanitizers.hpp"
 #include "support/training_run.hpp"
@@ -32,6 +33,7 @@ using test::recorded;
 using test::update_by_hand;
 
 namespace {
+using test::code_of;
 std::vector<float> values(std::uint64_t seed, std::size_t count) {
   std::vector<float> out(count);
   for (std::size_t e = 0; e < count; ++e) out[e] = recorded(seed, e);
@@ -70,15 +72,6 @@ void same_as_by_element(std::size_t count) {
   }
   CHECK(same);
   CHECK(hand.guards_whole());
-}
-template <class Call>
-std::error_code code_of(Call call) {
-  try {
-    call();
-  } catch (spillway::error const& failed) {
-    return failed.code();
-  }
-  return {};
 }
 }  // namespace
 

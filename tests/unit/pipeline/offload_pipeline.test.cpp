@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "support/catch.hpp"
+#include "support/failures.hpp"
 #include "support/thread_communicator.hpp"
 #include "support/train.hpp"
 #include "support/user_kernels.hpp"
@@ -32,6 +33,7 @@ using test::recorded;
 using test::snapshot_of;
 
 namespace {
+using test::code_of;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
@@ -49,15 +51,6 @@ struct fixture {
 };
 parameter_layout two_tensors() { return parameter_layout{{{"a", {3000}}, {"b", {1500}}}}; }
 
-template <class Call>
-std::error_code code_of(Call call) {
-  try {
-    call();
-  } catch (spillway::error const& failed) {
-    return failed.code();
-  }
-  return {};
-}
 }  // namespace
 
 TEST_CASE("offload_pipeline: every narrow parameter is the rounded master after every step") {
